@@ -1,0 +1,26 @@
+//! TODO
+use super::{Decode, Decoded, Scratch};
+use crate::error::Result;
+use crate::kernel::Float;
+use crate::lattice::Lattice;
+
+/// Beam.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beam {
+    /// Labels kept a position.
+    pub width: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    dummy: Vec<S>,
+}
+
+impl<S: Float> Decode<S> for Beam {
+    fn name(&self) -> &'static str {
+        "beam"
+    }
+    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
+        todo!()
+    }
+}

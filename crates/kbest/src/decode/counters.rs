@@ -1,0 +1,75 @@
+//! Counting the work, at no cost when nobody asked.
+//!
+//! The search loops are generic over a [`Tally`]: one counts, the other is empty and vanishes when compiled. The counts
+//! are the papers' instrument: nodes opened at a position tell how sequential that stretch is (CarpeDiem, section 6.5).
+
+/// What a search cost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Nodes whose score was computed (for Viterbi: all of them).
+    pub nodes: u64,
+    /// Edge scores looked at.
+    pub edges: u64,
+    /// Passes over the lattice.
+    pub rounds: u64,
+    /// Nodes opened at each position.
+    pub nodes_at: Vec<u32>,
+}
+
+/// Something that may count.
+pub(crate) trait Tally {
+    /// `count` nodes were opened at position `t`.
+    fn nodes(&mut self, t: usize, count: usize);
+    /// `count` edge scores were read.
+    fn edges(&mut self, count: usize);
+    /// Another pass over the lattice begins.
+    fn round(&mut self);
+}
+
+impl Counters {
+    pub(crate) fn over(positions: usize) -> Self {
+        Counters { nodes_at: vec![0; positions], ..Counters::default() }
+    }
+}
+
+impl Tally for Counters {
+    fn nodes(&mut self, t: usize, count: usize) {
+        self.nodes += count as u64;
+        self.nodes_at[t] += count as u32;
+    }
+    fn edges(&mut self, count: usize) {
+        self.edges += count as u64;
+    }
+    fn round(&mut self) {
+        self.rounds += 1;
+    }
+}
+
+/// Counts nothing.
+pub(crate) struct Uncounted;
+
+impl Tally for Uncounted {
+    #[inline(always)]
+    fn nodes(&mut self, _: usize, _: usize) {}
+    #[inline(always)]
+    fn edges(&mut self, _: usize) {}
+    #[inline(always)]
+    fn round(&mut self) {}
+}
+
+/// Runs a search with a counting or an empty tally, as the scratch wishes, and puts the counts into the answer.
+macro_rules! with_tally {
+    ($lattice:expr, $scratch:expr, $out:expr, |$tally:ident| $body:expr) => {
+        if $scratch.counting {
+            let mut counters = $crate::decode::Counters::over($lattice.positions());
+            let $tally = &mut counters;
+            let answer = $body;
+            $out.counters = Some(counters);
+            answer
+        } else {
+            let $tally = &mut $crate::decode::counters::Uncounted;
+            $body
+        }
+    };
+}
+pub(crate) use with_tally;

@@ -1,0 +1,23 @@
+//! TODO
+use super::{Decode, Decoded, Scratch};
+use crate::error::Result;
+use crate::kernel::Float;
+use crate::lattice::Lattice;
+
+/// IterativeAstar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IterativeAstar;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    dummy: Vec<S>,
+}
+
+impl<S: Float> Decode<S> for IterativeAstar {
+    fn name(&self) -> &'static str {
+        "iterative-astar"
+    }
+    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
+        todo!()
+    }
+}

@@ -1,0 +1,183 @@
+//! Decoders: one file each, one trait, one scratch, one result type.
+//!
+//! Every decoder but beam returns a best path, and all of them the same one: among equally good paths the one whose
+//! labels, read from the last position to the first, are smallest. The way there differs; see each module and
+//! `docs/decoders/`. [`Auto`] chooses.
+//!
+//! **Why all agree to the last bit.** Rounding is monotone: `a <= b` implies `a + w <= b + w` in floating point. So a
+//! forward pass that adds in the judge's order finds the maximum over all paths of the *judge's* score, not merely a
+//! number near it. Decoders that also add in other orders (backward bounds, heuristics) prune only what lies below by
+//! more than [`Lattice::rounding_slack`], and let forward scores decide among the rest.
+
+mod astar;
+mod auto;
+mod beam;
+mod carpediem;
+mod catalogue;
+mod counters;
+mod funnel;
+mod iterative_astar;
+mod scratch;
+mod staggered;
+mod viterbi;
+mod viterbi_simd;
+mod viterbi_sparse;
+
+pub use astar::{Astar, Heuristic};
+pub use auto::Auto;
+pub use beam::Beam;
+pub use carpediem::CarpeDiem;
+pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
+pub use counters::Counters;
+pub use funnel::Funnel;
+pub use iterative_astar::IterativeAstar;
+pub use scratch::Scratch;
+pub use staggered::{Expansion, Staggered};
+pub use viterbi::Viterbi;
+pub use viterbi_simd::ViterbiSimd;
+pub use viterbi_sparse::ViterbiSparse;
+
+pub(crate) use counters::{Tally, with_tally};
+
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::Lattice;
+
+/// A path and its score.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Path<S> {
+    /// One label a position.
+    pub labels: Vec<LabelId>,
+    /// What the judge, [`Lattice::path_score`], gives for these labels.
+    pub score: S,
+}
+
+/// What a decoder answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decoded<S> {
+    /// The paths, best first.
+    pub paths: Vec<Path<S>>,
+    /// True if these are proven to be the best paths.
+    pub exact: bool,
+    /// The decoder that found them (never `auto`: the one it chose).
+    pub decoder: &'static str,
+    /// What it cost, if [`Scratch::counting`] asked for it.
+    pub counters: Option<Counters>,
+    spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
+}
+
+impl<S: Float> Decoded<S> {
+    /// The best path.
+    ///
+    /// # Panics
+    /// If nothing was decoded into this value yet.
+    pub fn best(&self) -> &Path<S> {
+        &self.paths[0]
+    }
+
+    /// Forgets the last answer but keeps its memory.
+    fn clear(&mut self, decoder: &'static str) {
+        self.spare.append(&mut self.paths);
+        self.exact = true;
+        self.decoder = decoder;
+        self.counters = None;
+    }
+
+    /// Appends a path with room for `positions` labels (all 0), to be filled in by the decoder.
+    pub(crate) fn push_path(&mut self, positions: usize, score: S) -> &mut [LabelId] {
+        let mut path = self.spare.pop().unwrap_or_default();
+        path.labels.clear();
+        path.labels.resize(positions, 0);
+        path.score = score;
+        self.paths.push(path);
+        let last = self.paths.len() - 1;
+        &mut self.paths[last].labels
+    }
+}
+
+/// One way of finding the best paths.
+///
+/// ```
+/// use kbest::{Decode, Edges, Lattice, Scratch, decode::Viterbi};
+/// let edges = Edges::dense(2, vec![0.0f32, 1.0, 0.0, 0.0])?;
+/// let lattice = Lattice::new(vec![1.0, 0.0, 0.0, 0.5], &edges)?;
+/// let answer = Viterbi.decode(&lattice, &mut Scratch::new())?;
+/// assert_eq!((answer.best().labels.as_slice(), answer.best().score), (&[0, 1][..], 2.5));
+/// # Ok::<(), kbest::Error>(())
+/// ```
+pub trait Decode<S: Float> {
+    /// The name users say, as in `kbest decode --decoder NAME`.
+    fn name(&self) -> &'static str;
+
+    /// Whether it can find `k` best paths (`k >= 1`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the reason and the decoders that can.
+    fn supports(&self, k: usize) -> Result<()> {
+        if k == 1 {
+            return Ok(());
+        }
+        let reason = format!("it finds the best path only, not the {k} best; {}", catalogue::those_for_k());
+        Err(Error::Unsupported { decoder: self.name(), reason })
+    }
+
+    /// The search itself: called with `T >= 1` and a `k` that [`Decode::supports`], and a cleared `out` to which
+    /// it pushes the paths, best first.
+    ///
+    /// # Errors
+    /// [`Error::NoPath`] if every path is forbidden.
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()>;
+
+    /// Finds the `k` best paths, fewer if there are not so many legal ones; reuses the memory of `out`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], [`Error::NoPath`].
+    fn decode_into(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        if k == 0 {
+            return Err(Error::shape("k", "at least 1", 0));
+        }
+        self.supports(k)?;
+        out.clear(self.name());
+        if lattice.positions() == 0 {
+            out.push_path(0, S::ZERO);
+            return Ok(());
+        }
+        self.search(lattice, k, scratch, out)
+    }
+
+    /// The best path.
+    ///
+    /// # Errors
+    /// [`Error::NoPath`].
+    fn decode(&self, lattice: &Lattice<'_, S>, scratch: &mut Scratch<S>) -> Result<Decoded<S>> {
+        self.decode_kbest(lattice, 1, scratch)
+    }
+
+    /// The `k` best paths, fewer if there are not so many legal ones.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], [`Error::NoPath`].
+    fn decode_kbest(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+    ) -> Result<Decoded<S>> {
+        let mut out = Decoded::default();
+        self.decode_into(lattice, k, scratch, &mut out)?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,23 @@
+//! TODO
+use super::{Decode, Decoded, Scratch};
+use crate::error::Result;
+use crate::kernel::Float;
+use crate::lattice::Lattice;
+
+/// ViterbiSparse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ViterbiSparse;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    dummy: Vec<S>,
+}
+
+impl<S: Float> Decode<S> for ViterbiSparse {
+    fn name(&self) -> &'static str {
+        "viterbi-sparse"
+    }
+    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
+        todo!()
+    }
+}

@@ -1,0 +1,85 @@
+//! A vector of scores whose first element lies on a cache line, without unsafe code.
+
+use crate::score::Score;
+use std::ops::{Deref, DerefMut};
+
+/// Bytes in a cache line, and in the widest vector.
+const LINE: usize = 64;
+
+/// Scores that start at a multiple of 64 bytes, so that full-width loads never straddle two cache lines.
+///
+/// It over-allocates by one line and skips to the first aligned element. A clone may sit elsewhere on the heap,
+/// so it aligns itself anew.
+#[derive(Debug, Default)]
+pub struct AlignedVec<S> {
+    storage: Vec<S>,
+    offset: usize,
+    length: usize,
+}
+
+impl<S: Score> AlignedVec<S> {
+    /// `length` scores, all equal to `value`.
+    pub fn filled(length: usize, value: S) -> Self {
+        let mut vec = AlignedVec { storage: Vec::new(), offset: 0, length: 0 };
+        vec.reset(length, value);
+        vec
+    }
+
+    /// Makes it `length` scores, all equal to `value`; allocates only to grow.
+    pub fn reset(&mut self, length: usize, value: S) {
+        self.resize_for_overwrite(length);
+        self.fill(value);
+    }
+
+    /// Makes it `length` scores of unspecified (but legal) content; allocates only to grow.
+    pub fn resize_for_overwrite(&mut self, length: usize) {
+        let spare = LINE / size_of::<S>();
+        if self.storage.len() < length + spare {
+            self.storage.clear();
+            self.storage.resize(length + spare, S::FORBIDDEN);
+            // `align_offset` may answer "cannot be computed"; then the data is merely unaligned.
+            self.offset = Some(self.storage.as_ptr().align_offset(LINE)).filter(|&o| o <= spare).unwrap_or(0);
+        }
+        self.length = length;
+    }
+}
+
+impl<S: Score> Clone for AlignedVec<S> {
+    fn clone(&self) -> Self {
+        let mut copy = AlignedVec { storage: Vec::new(), offset: 0, length: 0 };
+        copy.resize_for_overwrite(self.length);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl<S> Deref for AlignedVec<S> {
+    type Target = [S];
+    #[inline(always)]
+    fn deref(&self) -> &[S] {
+        &self.storage[self.offset..self.offset + self.length]
+    }
+}
+
+impl<S> DerefMut for AlignedVec<S> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [S] {
+        &mut self.storage[self.offset..self.offset + self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_on_a_cache_line_and_keeps_its_memory() {
+        let mut vec = AlignedVec::filled(100, 1.5f32);
+        assert_eq!(vec.as_ptr() as usize % LINE, 0);
+        let before = vec.as_ptr();
+        vec.reset(40, 2.0);
+        assert_eq!((vec.as_ptr(), vec.len(), vec[39]), (before, 40, 2.0));
+        let copy = vec.clone();
+        assert_eq!((copy.as_ptr() as usize % LINE, copy[0]), (0, 2.0));
+    }
+}

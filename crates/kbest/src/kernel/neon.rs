@@ -1,0 +1,85 @@
+//! NEON vectors.
+
+use super::vector::{Vector, compile_kernels};
+use std::arch::aarch64::*;
+
+impl Vector for float32x4_t {
+    type Element = f32;
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller promises four readable scores.
+        unsafe { vld1q_f32(from) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller promises four writable scores.
+        unsafe { vst1q_f32(to, self) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vdupq_n_f32(value) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vaddq_f32(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn larger(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vmaxq_f32(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, other: Self) -> u32 {
+        // SAFETY: the caller promises the CPU feature. Each true lane keeps its own bit; the bits are summed.
+        unsafe {
+            let bits = vld1q_u32([1u32, 2, 4, 8].as_ptr());
+            vaddvq_u32(vandq_u32(vcgeq_f32(self, other), bits))
+        }
+    }
+}
+
+impl Vector for float64x2_t {
+    type Element = f64;
+    const LANES: usize = 2;
+
+    #[inline(always)]
+    unsafe fn load(from: *const f64) -> Self {
+        // SAFETY: the caller promises two readable scores.
+        unsafe { vld1q_f64(from) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: the caller promises two writable scores.
+        unsafe { vst1q_f64(to, self) }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: f64) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vdupq_n_f64(value) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vaddq_f64(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn larger(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vmaxq_f64(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, other: Self) -> u32 {
+        // SAFETY: the caller promises the CPU feature. Each true lane keeps its own bit; the bits are summed.
+        unsafe {
+            let bits = vld1q_u64([1u64, 2].as_ptr());
+            vaddvq_u64(vandq_u64(vcgeq_f64(self, other), bits)) as u32
+        }
+    }
+}
+
+compile_kernels!(neon_f32, "neon", float32x4_t, f32);
+compile_kernels!(neon_f64, "neon", float64x2_t, f64);

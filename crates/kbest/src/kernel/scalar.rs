@@ -1,0 +1,54 @@
+//! The plain twin of every kernel: what it means, in as few words as possible.
+
+use crate::score::Score;
+
+pub(super) fn max_plus_row<S: Score>(out: &mut [S], add: S, row: &[S]) {
+    assert_eq!(out.len(), row.len());
+    for (o, &r) in out.iter_mut().zip(row) {
+        *o = o.larger(add + r);
+    }
+}
+
+pub(super) fn max_plus_matrix<S: Score>(out: &mut [S], add: &[S], matrix: &[S]) {
+    assert_eq!(matrix.len(), add.len() * out.len());
+    for (p, &a) in add.iter().enumerate() {
+        let row = &matrix[p * out.len()..][..out.len()];
+        max_plus_row(out, a, row);
+    }
+}
+
+pub(super) fn add_row<S: Score>(out: &mut [S], row: &[S]) {
+    assert_eq!(out.len(), row.len());
+    for (o, &r) in out.iter_mut().zip(row) {
+        *o += r;
+    }
+}
+
+pub(super) fn max_row<S: Score>(out: &mut [S], row: &[S]) {
+    assert_eq!(out.len(), row.len());
+    for (o, &r) in out.iter_mut().zip(row) {
+        *o = o.larger(r);
+    }
+}
+
+pub(super) fn max<S: Score>(row: &[S]) -> S {
+    row.iter().fold(S::FORBIDDEN, |best, &r| best.larger(r))
+}
+
+pub(super) fn max_of_sum<S: Score>(row: &[S], add: &[S]) -> S {
+    assert_eq!(row.len(), add.len());
+    row.iter().zip(add).fold(S::FORBIDDEN, |best, (&r, &a)| best.larger(r + a))
+}
+
+pub(super) fn select_at_least<S: Score>(row: &[S], add: &[S], threshold: S, found: &mut Vec<u32>) {
+    assert_eq!(row.len(), add.len());
+    for (y, (&r, &a)) in row.iter().zip(add).enumerate() {
+        if r + a >= threshold {
+            found.push(y as u32);
+        }
+    }
+}
+
+pub(super) fn first_at_least<S: Score>(row: &[S], add: S, threshold: S) -> Option<usize> {
+    row.iter().position(|&r| r + add >= threshold)
+}

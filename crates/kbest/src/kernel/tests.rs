@@ -1,0 +1,108 @@
+//! Every vector kernel against its scalar twin, on every level this CPU has, all lengths that matter (below, at and
+//! above one vector, and ragged tails), with ties and minus infinity. Maxima and lane-wise sums have one right
+//! answer, so equality is exact.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Small whole numbers: many ties, exact sums; one in eight is forbidden.
+fn score() -> impl Strategy<Value = f64> {
+    prop_oneof![7 => (-6i32..6).prop_map(f64::from), 1 => Just(f64::NEG_INFINITY)]
+}
+
+fn row(length: usize) -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(score(), length)
+}
+
+/// Runs one check for every vector level that this CPU has.
+macro_rules! on_each_level {
+    ($float:ident, $avx512:ident, $avx2:ident, $neon:ident, |$kernels:ident| $check:block) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unused_unsafe)]
+        {
+            if is_x86_feature_detected!("avx512f") {
+                use super::x86::$avx512 as $kernels;
+                // SAFETY: the CPU has just said so.
+                unsafe { $check }
+            }
+            if is_x86_feature_detected!("avx2") {
+                use super::x86::$avx2 as $kernels;
+                // SAFETY: the CPU has just said so.
+                unsafe { $check }
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            use super::neon::$neon as $kernels;
+            // SAFETY: NEON is part of this architecture.
+            unsafe { $check }
+        }
+    }};
+}
+
+macro_rules! twin_tests {
+    ($float:ident, $avx512:ident, $avx2:ident, $neon:ident) => {
+        mod $float {
+            use super::*;
+
+            fn cast(row: &[f64]) -> Vec<$float> {
+                row.iter().map(|&v| v as $float).collect()
+            }
+
+            proptest! {
+                #[test]
+                fn rows((a, b) in (0usize..70).prop_flat_map(|n| (row(n), row(n))), add in score(), limit in -8i32..8) {
+                    let (a, b, add, limit) = (cast(&a), cast(&b), add as $float, limit as $float);
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        let (mut got, mut expected) = (a.clone(), a.clone());
+                        kernels::max_plus_row(&mut got, add, &b);
+                        scalar::max_plus_row(&mut expected, add, &b);
+                        assert_eq!(got, expected);
+                        kernels::add_row(&mut got, &b);
+                        scalar::add_row(&mut expected, &b);
+                        assert_eq!(got, expected);
+                        kernels::max_row(&mut got, &a);
+                        scalar::max_row(&mut expected, &a);
+                        assert_eq!(got, expected);
+                        assert_eq!(kernels::max(&a), scalar::max(&a));
+                        assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
+                        assert_eq!(kernels::first_at_least(&a, add, limit), scalar::first_at_least(&a, add, limit));
+                        let (mut found, mut wanted) = (vec![7], vec![7]);
+                        kernels::select_at_least(&a, &b, limit, &mut found);
+                        scalar::select_at_least(&a, &b, limit, &mut wanted);
+                        assert_eq!(found, wanted);
+                    });
+                }
+
+                #[test]
+                fn matrices(
+                    (add, matrix, out) in (0usize..20, 0usize..40)
+                        .prop_flat_map(|(p, y)| (row(p), row(p * y), row(y)))
+                ) {
+                    let (add, matrix, out) = (cast(&add), cast(&matrix), cast(&out));
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        let (mut got, mut expected) = (out.clone(), out.clone());
+                        kernels::max_plus_matrix(&mut got, &add, &matrix);
+                        scalar::max_plus_matrix(&mut expected, &add, &matrix);
+                        assert_eq!(got, expected);
+                    });
+                }
+            }
+        }
+    };
+}
+
+twin_tests!(f32, avx512_f32, avx2_f32, neon_f32);
+twin_tests!(f64, avx512_f64, avx2_f64, neon_f64);
+
+#[test]
+fn argmax_takes_the_lowest_of_equals() {
+    assert_eq!(argmax(&[1.0f32, 3.0, 3.0, 2.0]), Some((1, 3.0)));
+    assert_eq!(argmax::<f64>(&[]), None);
+    assert_eq!(argmax(&[f32::NEG_INFINITY; 5]), None);
+}
+
+#[test]
+fn padding_is_whole_vectors() {
+    assert_eq!([0, 1, 16, 17].map(padded), [0, 16, 16, 32]);
+}

@@ -1,0 +1,297 @@
+//! Every kernel once more, over vectors of any width.
+//!
+//! Each function here must be inlined into one compiled with the vector's target feature (see `x86` and `neon`);
+//! that is what `#[inline(always)]` and the `unsafe` are for. The tail that fills no whole vector is done one by
+//! one with the same operations.
+
+use crate::score::Score;
+
+/// A register full of scores.
+///
+/// # Safety
+/// Every method may only run on a CPU that has the vector's instruction set; `load` and `store` need `LANES`
+/// readable or writable scores behind the pointer, of any alignment.
+pub(super) trait Vector: Copy {
+    type Element: Score;
+    const LANES: usize;
+
+    unsafe fn load(from: *const Self::Element) -> Self;
+    unsafe fn store(self, to: *mut Self::Element);
+    unsafe fn splat(value: Self::Element) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    /// Lane-wise `if self > other { self } else { other }`.
+    unsafe fn larger(self, other: Self) -> Self;
+    /// Bit `i` is set if lane `i` of `self` is at least that of `other`.
+    unsafe fn at_least(self, other: Self) -> u32;
+}
+
+/// Largest lane.
+#[inline(always)]
+unsafe fn largest_lane<V: Vector>(vector: V) -> V::Element {
+    let mut lanes = [V::Element::FORBIDDEN; super::LANES];
+    const { assert!(V::LANES <= super::LANES) };
+    // SAFETY: `lanes` holds at least `V::LANES` scores.
+    unsafe { vector.store(lanes.as_mut_ptr()) };
+    lanes.iter().fold(V::Element::FORBIDDEN, |best, &lane| best.larger(lane))
+}
+
+#[inline(always)]
+pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Element, row: &[V::Element]) {
+    assert_eq!(out.len(), row.len());
+    let whole = out.len() - out.len() % V::LANES;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let a = V::splat(add);
+        let (o, r) = (out.as_mut_ptr(), row.as_ptr());
+        let mut y = 0;
+        while y < whole {
+            a.add(V::load(r.add(y))).larger(V::load(o.add(y))).store(o.add(y));
+            y += V::LANES;
+        }
+    }
+    super::scalar::max_plus_row(&mut out[whole..], add, &row[whole..]);
+}
+
+/// Rows of the matrix taken together: each running maximum then costs one load and one store for this many
+/// additions, and the hardware follows this many streams of memory at once.
+const ROWS: usize = 8;
+
+#[inline(always)]
+pub(super) unsafe fn max_plus_matrix<V: Vector>(
+    out: &mut [V::Element],
+    add: &[V::Element],
+    matrix: &[V::Element],
+) {
+    let width = out.len();
+    assert_eq!(matrix.len(), add.len() * width);
+    let whole = width - width % V::LANES;
+    let grouped = add.len() - add.len() % ROWS;
+    for first in (0..grouped).step_by(ROWS) {
+        // SAFETY: rows `first..first + ROWS` exist, columns stay below `whole <= width`.
+        unsafe {
+            let mut a = [V::splat(V::Element::ZERO); ROWS];
+            for i in 0..ROWS {
+                a[i] = V::splat(*add.get_unchecked(first + i));
+            }
+            let rows = matrix.as_ptr().add(first * width);
+            let o = out.as_mut_ptr();
+            let mut y = 0;
+            while y < whole {
+                // Two chains of maxima, so that one need not wait for the other.
+                let mut even = V::load(o.add(y));
+                let mut odd = a[1].add(V::load(rows.add(width + y)));
+                even = a[0].add(V::load(rows.add(y))).larger(even);
+                for i in (2..ROWS).step_by(2) {
+                    even = a[i].add(V::load(rows.add(i * width + y))).larger(even);
+                    odd = a[i + 1].add(V::load(rows.add((i + 1) * width + y))).larger(odd);
+                }
+                even.larger(odd).store(o.add(y));
+                y += V::LANES;
+            }
+        }
+        for i in first..first + ROWS {
+            super::scalar::max_plus_row(&mut out[whole..], add[i], &matrix[i * width..][whole..width]);
+        }
+    }
+    for p in grouped..add.len() {
+        // SAFETY: the caller has the CPU feature.
+        unsafe { max_plus_row::<V>(out, add[p], &matrix[p * width..][..width]) };
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn add_row<V: Vector>(out: &mut [V::Element], row: &[V::Element]) {
+    assert_eq!(out.len(), row.len());
+    let whole = out.len() - out.len() % V::LANES;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let (o, r) = (out.as_mut_ptr(), row.as_ptr());
+        let mut y = 0;
+        while y < whole {
+            V::load(o.add(y)).add(V::load(r.add(y))).store(o.add(y));
+            y += V::LANES;
+        }
+    }
+    super::scalar::add_row(&mut out[whole..], &row[whole..]);
+}
+
+#[inline(always)]
+pub(super) unsafe fn max_row<V: Vector>(out: &mut [V::Element], row: &[V::Element]) {
+    assert_eq!(out.len(), row.len());
+    let whole = out.len() - out.len() % V::LANES;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let (o, r) = (out.as_mut_ptr(), row.as_ptr());
+        let mut y = 0;
+        while y < whole {
+            V::load(o.add(y)).larger(V::load(r.add(y))).store(o.add(y));
+            y += V::LANES;
+        }
+    }
+    super::scalar::max_row(&mut out[whole..], &row[whole..]);
+}
+
+#[inline(always)]
+pub(super) unsafe fn max<V: Vector>(row: &[V::Element]) -> V::Element {
+    let lanes = V::LANES;
+    let (whole, fours) = (row.len() - row.len() % lanes, row.len() - row.len() % (4 * lanes));
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    let body = unsafe {
+        let r = row.as_ptr();
+        let mut best = [V::splat(V::Element::FORBIDDEN); 4];
+        let mut y = 0;
+        while y < fours {
+            for (i, b) in best.iter_mut().enumerate() {
+                *b = V::load(r.add(y + i * lanes)).larger(*b);
+            }
+            y += 4 * lanes;
+        }
+        while y < whole {
+            best[0] = V::load(r.add(y)).larger(best[0]);
+            y += lanes;
+        }
+        largest_lane(best[0].larger(best[1]).larger(best[2].larger(best[3])))
+    };
+    body.larger(super::scalar::max(&row[whole..]))
+}
+
+#[inline(always)]
+pub(super) unsafe fn max_of_sum<V: Vector>(row: &[V::Element], add: &[V::Element]) -> V::Element {
+    assert_eq!(row.len(), add.len());
+    let lanes = V::LANES;
+    let (whole, twos) = (row.len() - row.len() % lanes, row.len() - row.len() % (2 * lanes));
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    let body = unsafe {
+        let (r, a) = (row.as_ptr(), add.as_ptr());
+        let mut best = [V::splat(V::Element::FORBIDDEN); 2];
+        let mut y = 0;
+        while y < twos {
+            for (i, b) in best.iter_mut().enumerate() {
+                let at = y + i * lanes;
+                *b = V::load(r.add(at)).add(V::load(a.add(at))).larger(*b);
+            }
+            y += 2 * lanes;
+        }
+        while y < whole {
+            best[0] = V::load(r.add(y)).add(V::load(a.add(y))).larger(best[0]);
+            y += lanes;
+        }
+        largest_lane(best[0].larger(best[1]))
+    };
+    body.larger(super::scalar::max_of_sum(&row[whole..], &add[whole..]))
+}
+
+#[inline(always)]
+pub(super) unsafe fn select_at_least<V: Vector>(
+    row: &[V::Element],
+    add: &[V::Element],
+    threshold: V::Element,
+    found: &mut Vec<u32>,
+) {
+    assert_eq!(row.len(), add.len());
+    let lanes = V::LANES;
+    let whole = row.len() - row.len() % lanes;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let (r, a) = (row.as_ptr(), add.as_ptr());
+        let limit = V::splat(threshold);
+        let mut y = 0;
+        while y < whole {
+            let mut hits = V::load(r.add(y)).add(V::load(a.add(y))).at_least(limit);
+            while hits != 0 {
+                found.push(y as u32 + hits.trailing_zeros());
+                hits &= hits - 1;
+            }
+            y += lanes;
+        }
+    }
+    for y in whole..row.len() {
+        if row[y] + add[y] >= threshold {
+            found.push(y as u32);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn first_at_least<V: Vector>(
+    row: &[V::Element],
+    add: V::Element,
+    threshold: V::Element,
+) -> Option<usize> {
+    let whole = row.len() - row.len() % V::LANES;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let (a, limit) = (V::splat(add), V::splat(threshold));
+        let mut y = 0;
+        while y < whole {
+            let hits = V::load(row.as_ptr().add(y)).add(a).at_least(limit);
+            if hits != 0 {
+                return Some(y + hits.trailing_zeros() as usize);
+            }
+            y += V::LANES;
+        }
+    }
+    super::scalar::first_at_least(&row[whole..], add, threshold).map(|y| whole + y)
+}
+
+/// Compiles every kernel for one vector type and one target feature, as a module of safe-looking functions that
+/// are `unsafe` to call from code without that feature.
+macro_rules! compile_kernels {
+    ($module:ident, $feature:literal, $vector:ty, $element:ty) => {
+        pub(in crate::kernel) mod $module {
+            use super::*;
+            use crate::kernel::vector;
+
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn max_plus_row(out: &mut [$element], add: $element, row: &[$element]) {
+                // SAFETY: this function has the vector's target feature.
+                unsafe { vector::max_plus_row::<$vector>(out, add, row) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn max_plus_matrix(out: &mut [$element], add: &[$element], m: &[$element]) {
+                // SAFETY: as above.
+                unsafe { vector::max_plus_matrix::<$vector>(out, add, m) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn add_row(out: &mut [$element], row: &[$element]) {
+                // SAFETY: as above.
+                unsafe { vector::add_row::<$vector>(out, row) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn max_row(out: &mut [$element], row: &[$element]) {
+                // SAFETY: as above.
+                unsafe { vector::max_row::<$vector>(out, row) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn max(row: &[$element]) -> $element {
+                // SAFETY: as above.
+                unsafe { vector::max::<$vector>(row) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn max_of_sum(row: &[$element], add: &[$element]) -> $element {
+                // SAFETY: as above.
+                unsafe { vector::max_of_sum::<$vector>(row, add) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn select_at_least(
+                row: &[$element],
+                add: &[$element],
+                threshold: $element,
+                found: &mut Vec<u32>,
+            ) {
+                // SAFETY: as above.
+                unsafe { vector::select_at_least::<$vector>(row, add, threshold, found) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn first_at_least(
+                row: &[$element],
+                add: $element,
+                threshold: $element,
+            ) -> Option<usize> {
+                // SAFETY: as above.
+                unsafe { vector::first_at_least::<$vector>(row, add, threshold) }
+            }
+        }
+    };
+}
+pub(super) use compile_kernels;

@@ -1,0 +1,76 @@
+//! Edges computed on demand: a function of position and labels, with an upper bound for each position.
+//!
+//! **When.** Horizontal features that look at the observation, where most edges are never asked for: CarpeDiem, A* and
+//! the funnel call the function only for the edges they open. **When not.** If all edges are needed anyway
+//! (Viterbi), a matrix is faster.
+
+use super::{BoundsView, EdgeScores, PerLabel};
+use crate::kernel::{Float, padded};
+use std::fmt;
+
+/// Computes the score of the edge from label `p` to label `y` into position `t`.
+type EdgeFunction<S> = dyn Fn(usize, usize, usize) -> S + Send + Sync;
+/// Bounds the edges into position `t` from above.
+type BoundFunction<S> = dyn Fn(usize) -> S + Send + Sync;
+
+/// Edges from a function.
+///
+/// The function must give the same legal score (finite or minus infinity) for the same arguments, and never one
+/// above the bound of its position; a decoder that finds otherwise in a debug build panics, in a release build it may
+/// return a worse path.
+pub struct CallbackEdges<S: Float> {
+    labels: usize,
+    score: Box<EdgeFunction<S>>,
+    bound: Box<BoundFunction<S>>,
+    magnitude: f64,
+}
+
+impl<S: Float> CallbackEdges<S> {
+    pub(super) fn new(
+        labels: usize,
+        score: Box<EdgeFunction<S>>,
+        bound: Box<BoundFunction<S>>,
+        magnitude: f64,
+    ) -> Self {
+        CallbackEdges { labels, score, bound, magnitude }
+    }
+
+    /// Number of labels.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// Largest finite magnitude of any edge, as the caller stated it.
+    pub fn magnitude(&self) -> f64 {
+        self.magnitude
+    }
+}
+
+impl<S: Float> fmt::Debug for CallbackEdges<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallbackEdges").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}
+
+impl<S: Float> EdgeScores<S> for CallbackEdges<S> {
+    #[inline(always)]
+    fn get(&self, t: usize, p: usize, y: usize) -> S {
+        let score = (self.score)(t, p, y);
+        debug_assert!(score <= (self.bound)(t), "edge {p} -> {y} into position {t} exceeds its bound");
+        score
+    }
+
+    fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
+        let buffer = &mut buffer[..padded(self.labels)];
+        for y in 0..self.labels {
+            buffer[y] = self.get(t, p, y);
+        }
+        buffer[self.labels..].fill(S::FORBIDDEN);
+        buffer
+    }
+
+    fn bounds(&self, t: usize) -> BoundsView<'_, S> {
+        let overall = (self.bound)(t);
+        BoundsView { overall, row: PerLabel::All(overall), column: PerLabel::All(overall), typical: overall }
+    }
+}

@@ -1,0 +1,97 @@
+//! Dense edges: one `L x L` matrix for all positions.
+//!
+//! Rows are padded to whole vectors with minus infinity and lie on cache lines, so that the fast Viterbi streams
+//! them without a ragged tail. Row and column maxima are ready; a sparse view (base value and exceptions) is made
+//! when first asked for.
+
+use super::bounds::{MatrixBounds, typical_value};
+use super::{BoundsView, EdgeScores, SparseEdges, checked_magnitude};
+use crate::error::{Error, Result};
+use crate::kernel::{AlignedVec, Float, padded};
+use std::sync::OnceLock;
+
+/// How many entries are looked at to guess the typical edge.
+const SAMPLE: usize = 4096;
+
+/// One matrix `[from][to]` shared by all positions.
+#[derive(Debug)]
+pub struct DenseEdges<S: Float> {
+    scores: AlignedVec<S>, // L rows of `padded(L)`
+    labels: usize,
+    stride: usize,
+    pub(super) bounds: MatrixBounds<S>,
+    sparse: OnceLock<SparseEdges<S>>,
+}
+
+impl<S: Float> DenseEdges<S> {
+    pub(super) fn new(labels: usize, scores: &[S]) -> Result<Self> {
+        if labels == 0 || Some(scores.len()) != labels.checked_mul(labels) {
+            return Err(Error::shape("dense edges", format!("{labels} x {labels} scores"), scores.len()));
+        }
+        let magnitude = checked_magnitude(scores, |i| {
+            format!("the edge score from label {} to label {}", i / labels, i % labels)
+        })?;
+        let stride = padded(labels);
+        let mut own = AlignedVec::filled(labels * stride, S::FORBIDDEN);
+        let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
+        let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
+        for (p, from) in scores.chunks_exact(labels).enumerate() {
+            own[p * stride..][..labels].copy_from_slice(from);
+            row[p] = S::max(from);
+            S::max_row(&mut column, from);
+        }
+        // A step coprime to most row lengths visits all rows and columns.
+        let step = (scores.len() / SAMPLE).max(1) | 1;
+        let typical = typical_value(scores.iter().copied().step_by(step));
+        let bounds = MatrixBounds { overall: S::max(&row), row, column, typical, magnitude };
+        Ok(DenseEdges { scores: own, labels, stride, bounds, sparse: OnceLock::new() })
+    }
+
+    /// The whole matrix: `L` rows of [`DenseEdges::stride`] scores, padded with minus infinity.
+    pub fn padded_scores(&self) -> &[S] {
+        &self.scores
+    }
+
+    /// Length of a padded row.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Row `p`, padded.
+    #[inline]
+    pub fn padded_row(&self, p: usize) -> &[S] {
+        &self.scores[p * self.stride..(p + 1) * self.stride]
+    }
+
+    /// The same edges as a base value (the typical one) and exceptions; made once.
+    pub fn as_sparse(&self) -> &SparseEdges<S> {
+        self.sparse.get_or_init(|| {
+            let base = self.bounds.typical;
+            let exceptions = (0..self.labels).flat_map(|p| {
+                let row = &self.padded_row(p)[..self.labels];
+                row.iter()
+                    .enumerate()
+                    .filter(move |&(_, &w)| w != base)
+                    .map(move |(y, &w)| (p as u32, y as u32, w))
+            });
+            SparseEdges::from_sorted(self.labels, base, exceptions)
+        })
+    }
+}
+
+impl<S: Float> EdgeScores<S> for DenseEdges<S> {
+    #[inline(always)]
+    fn get(&self, _: usize, p: usize, y: usize) -> S {
+        self.scores[p * self.stride + y]
+    }
+
+    #[inline(always)]
+    fn row<'b>(&'b self, _: usize, p: usize, _: &'b mut [S]) -> &'b [S] {
+        self.padded_row(p)
+    }
+
+    #[inline(always)]
+    fn bounds(&self, _: usize) -> BoundsView<'_, S> {
+        self.bounds.view()
+    }
+}

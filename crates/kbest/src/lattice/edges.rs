@@ -1,0 +1,288 @@
+//! Edge scores of every shape behind one seam.
+//!
+//! An [`Edges`] value belongs to a model and is shared by all sequences and threads. Decoders match on the shape once a
+//! sequence (`with_edges!`) and run code made for it, so that no inner loop asks what shape it has.
+
+use super::bounds::BoundsView;
+use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, SparseEdges};
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+
+/// The score seam: all that a decoder may ask about the edges into position `t`.
+pub trait EdgeScores<S: Float> {
+    /// Score of the edge from label `p` at `t - 1` to label `y` at `t`.
+    fn get(&self, t: usize, p: usize, y: usize) -> S;
+
+    /// All edges that leave label `p` into position `t`, padded to whole vectors with minus infinity. `buffer` must
+    /// have room for a padded row; it is used only by shapes that do not store rows.
+    fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S];
+
+    /// Upper bounds of the edges into position `t`.
+    fn bounds(&self, t: usize) -> BoundsView<'_, S>;
+}
+
+/// How the edges are stored.
+#[derive(Debug)]
+pub enum Shape<S: Float> {
+    /// One matrix.
+    Dense(DenseEdges<S>),
+    /// One base value and exceptions; forbidden rest if the base is minus infinity.
+    Sparse(SparseEdges<S>),
+    /// A few matrices, selected by position.
+    PerPosition(PerPositionEdges<S>),
+    /// A function.
+    Callback(CallbackEdges<S>),
+}
+
+/// Edge scores of a model.
+#[derive(Debug)]
+pub struct Edges<S: Float> {
+    shape: Shape<S>,
+    order: Option<Vec<LabelId>>,
+}
+
+impl<S: Float> Edges<S> {
+    fn from_shape(shape: Shape<S>) -> Self {
+        Edges { shape, order: None }
+    }
+
+    /// One `L x L` matrix, row-major `[from][to]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not `L * L` scores, [`Error::IllegalScore`] for NaN or plus infinity.
+    pub fn dense(labels: usize, scores: impl AsRef<[S]>) -> Result<Self> {
+        Ok(Self::from_shape(Shape::Dense(DenseEdges::new(labels, scores.as_ref())?)))
+    }
+
+    /// A base score for every pair but the listed exceptions. Base minus infinity forbids the rest: banded models,
+    /// transition lists.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for arrays of different length or a pair named twice, [`Error::LabelOutOfRange`],
+    /// [`Error::IllegalScore`].
+    pub fn sparse(labels: usize, base: S, from: &[u32], to: &[u32], scores: &[S]) -> Result<Self> {
+        Ok(Self::from_shape(Shape::Sparse(SparseEdges::new(labels, base, from, to, scores)?)))
+    }
+
+    /// Several matrices, each dense or sparse: pass the shared edges made by [`Edges::dense`] and [`Edges::sparse`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they differ in labels, are none at all, or one is not a single matrix.
+    pub fn per_position(matrices: Vec<Edges<S>>) -> Result<Self> {
+        let Some(first) = matrices.first() else {
+            return Err(Error::shape("per-position edges", "at least one matrix", 0));
+        };
+        let labels = first.labels();
+        let matrices = matrices
+            .into_iter()
+            .map(|edges| match edges.shape {
+                Shape::Dense(matrix) if matrix.bounds.row.len() == labels => Ok(Matrix::Dense(matrix)),
+                Shape::Sparse(matrix) if matrix.bounds.row.len() == labels => Ok(Matrix::Sparse(matrix)),
+                _ => {
+                    Err(Error::shape("per-position edges", format!("matrices of {labels} labels"), "another"))
+                }
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self::from_shape(Shape::PerPosition(PerPositionEdges { matrices, labels })))
+    }
+
+    /// Edges computed on demand by `score(t, from, to)`, none above `bound(t)`; `magnitude` is the largest finite
+    /// absolute value it returns (it sizes the allowance for rounding). See [`CallbackEdges`] for the contract.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are no labels.
+    pub fn callback(
+        labels: usize,
+        score: impl Fn(usize, usize, usize) -> S + Send + Sync + 'static,
+        bound: impl Fn(usize) -> S + Send + Sync + 'static,
+        magnitude: f64,
+    ) -> Result<Self> {
+        if labels == 0 {
+            return Err(Error::shape("callback edges", "at least one label", 0));
+        }
+        let edges = CallbackEdges::new(labels, Box::new(score), Box::new(bound), magnitude);
+        Ok(Self::from_shape(Shape::Callback(edges)))
+    }
+
+    /// Ranks the labels, best first, for decoders that start with the likeliest ones (staggered decoding). Without it
+    /// they take labels in their own order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless every label is named exactly once.
+    pub fn ranked(mut self, order: Vec<LabelId>) -> Result<Self> {
+        let labels = self.labels();
+        let mut seen = vec![false; labels];
+        for &y in &order {
+            match seen.get_mut(y as usize) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => return Err(Error::shape("label order", "each label once", format!("{y} twice"))),
+                None => {
+                    return Err(Error::LabelOutOfRange {
+                        what: "label order".into(),
+                        label: y.into(),
+                        labels,
+                    });
+                }
+            }
+        }
+        if order.len() != labels {
+            return Err(Error::shape("label order", format!("{labels} labels"), order.len()));
+        }
+        self.order = Some(order);
+        Ok(self)
+    }
+
+    /// Replaces the exact overall bound by a looser one, made from the weights of features; used by CarpeDiem and the
+    /// simple A* heuristics only.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the bound lies below an edge.
+    pub fn bounded_by(mut self, bound: &OverallBound<'_, S>) -> Result<Self> {
+        match &mut self.shape {
+            Shape::Dense(edges) => edges.bounds.loosen(bound)?,
+            Shape::Sparse(edges) => edges.bounds.loosen(bound)?,
+            Shape::PerPosition(edges) => {
+                for matrix in &mut edges.matrices {
+                    match matrix {
+                        Matrix::Dense(edges) => edges.bounds.loosen(bound)?,
+                        Matrix::Sparse(edges) => edges.bounds.loosen(bound)?,
+                    }
+                }
+            }
+            Shape::Callback(_) => {} // has the caller's own bound
+        }
+        Ok(self)
+    }
+
+    /// Number of labels `L`.
+    #[inline]
+    pub fn labels(&self) -> usize {
+        match &self.shape {
+            Shape::Dense(edges) => edges.bounds.row.len(),
+            Shape::Sparse(edges) => edges.bounds.row.len(),
+            Shape::PerPosition(edges) => edges.labels,
+            Shape::Callback(edges) => edges.labels(),
+        }
+    }
+
+    /// How the edges are stored.
+    #[inline]
+    pub fn shape(&self) -> &Shape<S> {
+        &self.shape
+    }
+
+    /// The dense matrix, if that is the shape.
+    pub fn as_dense(&self) -> Option<&DenseEdges<S>> {
+        match &self.shape {
+            Shape::Dense(edges) => Some(edges),
+            _ => None,
+        }
+    }
+
+    /// Labels, best first, if they were ranked.
+    pub fn order(&self) -> Option<&[LabelId]> {
+        self.order.as_deref()
+    }
+
+    /// Number of distinct matrices.
+    pub fn matrices(&self) -> usize {
+        match &self.shape {
+            Shape::PerPosition(edges) => edges.matrices.len(),
+            _ => 1,
+        }
+    }
+
+    /// Number of steps that per-position matrices cover by themselves; `None` if any number.
+    pub(super) fn steps(&self) -> Option<usize> {
+        match &self.shape {
+            Shape::PerPosition(edges) => Some(edges.matrices.len()),
+            _ => None,
+        }
+    }
+
+    /// Largest finite |edge|.
+    pub(super) fn magnitude(&self) -> f64 {
+        let of_matrix = |matrix: &Matrix<S>| match matrix {
+            Matrix::Dense(edges) => edges.bounds.magnitude,
+            Matrix::Sparse(edges) => edges.bounds.magnitude,
+        };
+        match &self.shape {
+            Shape::Dense(edges) => edges.bounds.magnitude,
+            Shape::Sparse(edges) => edges.bounds.magnitude,
+            Shape::PerPosition(edges) => edges.matrices.iter().map(of_matrix).fold(0.0, f64::max),
+            Shape::Callback(edges) => edges.magnitude(),
+        }
+    }
+}
+
+/// Runs one expression with the lattice's edges as a concrete type that implements [`EdgeScores`].
+macro_rules! with_edges {
+    ($lattice:expr, |$edges:ident| $body:expr) => {
+        match $lattice.edges().shape() {
+            $crate::lattice::Shape::Dense($edges) => $body,
+            $crate::lattice::Shape::Sparse($edges) => $body,
+            $crate::lattice::Shape::PerPosition(matrices) => {
+                let $edges = &$crate::lattice::PerPositionView::new(matrices, $lattice.selection());
+                $body
+            }
+            $crate::lattice::Shape::Callback($edges) => $body,
+        }
+    };
+}
+pub(crate) use with_edges;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Lattice;
+    use crate::score::Score;
+
+    /// The same small matrix in every shape gives the same scores and bounds that hold.
+    #[test]
+    fn all_shapes_tell_the_same() {
+        let scores = vec![0.0f64, 3.0, 0.0, -2.0, 0.0, f64::NEG_INFINITY, 0.0, 0.0, 1.0];
+        let dense = || Edges::dense(3, scores.clone()).unwrap();
+        let sparse = || {
+            Edges::sparse(3, 0.0, &[2, 0, 1, 1], &[2, 1, 2, 0], &[1.0, 3.0, f64::NEG_INFINITY, -2.0]).unwrap()
+        };
+        let copy = scores.clone();
+        let callback = Edges::callback(3, move |_, p, y| copy[p * 3 + y], |_| 3.0, 3.0).unwrap();
+        let mixed = Edges::per_position(vec![sparse(), dense()]).unwrap();
+        for edges in [dense(), sparse(), callback, mixed] {
+            let lattice = Lattice::new(vec![0.0; 9], &edges).unwrap();
+            let mut buffer = vec![9.0; 16];
+            with_edges!(lattice, |view| {
+                for t in 1..3 {
+                    for p in 0..3 {
+                        let row = view.row(t, p, &mut buffer).to_vec();
+                        assert_eq!(row.len(), 16);
+                        assert!(row[3..].iter().all(|w| w.is_forbidden()));
+                        for y in 0..3 {
+                            let w = scores[p * 3 + y];
+                            assert_eq!((view.get(t, p, y), row[y]), (w, w));
+                            let bounds = view.bounds(t);
+                            assert!(w <= bounds.overall && w <= bounds.row.at(p) && w <= bounds.column.at(y));
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn bad_edges_are_refused() {
+        assert!(Edges::dense(2, vec![0.0f32; 3]).is_err());
+        assert!(Edges::dense(0, Vec::<f32>::new()).is_err());
+        assert!(Edges::dense(1, vec![f32::NAN]).is_err());
+        assert!(Edges::sparse(2, 0.0f32, &[0], &[2], &[1.0]).is_err());
+        assert!(Edges::sparse(2, 0.0f32, &[0, 0], &[1, 1], &[1.0, 2.0]).is_err());
+        assert!(Edges::sparse(2, f32::INFINITY, &[], &[], &[]).is_err());
+        assert!(Edges::sparse(2, 0.0f32, &[0], &[1, 1], &[1.0]).is_err());
+        assert!(Edges::<f32>::per_position(vec![]).is_err());
+        let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+        assert!(edges.ranked(vec![0, 0]).is_err());
+        let steps = Edges::per_position(vec![Edges::dense(1, vec![0.0f32]).unwrap()]).unwrap();
+        assert!(Lattice::new(vec![0.0; 3], &steps).is_err(), "two steps, one matrix");
+    }
+}

@@ -1,0 +1,299 @@
+//! Lattices: `T` positions by `L` labels of node scores, and the edges between neighbours.
+//!
+//! **What.** A [`Lattice`] joins the node scores of one sequence with the [`Edges`] of a model, optional start and
+//! end scores, and constraints. A path's score is
+//!
+//! ```text
+//! start[y_0] + node[0][y_0] + sum over t of (edge[t][y_(t-1)][y_t] + node[t][y_t]) + end[y_last]
+//! ```
+//!
+//! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same
+//! number for the same path. **Cost.** Building reads the node scores once, to refuse NaN and plus infinity; edges
+//! are borrowed, never copied a position. **When not.** Segments longer than one position need a semi-Markov model.
+//!
+//! ```
+//! use kbest::{Edges, Lattice};
+//! let edges = Edges::dense(2, vec![0.0f32, 1.0, -1.0, 0.0])?;
+//! let lattice = Lattice::new(vec![2.0, 0.0, 0.0, 0.5], &edges)?;
+//! assert_eq!(lattice.path_score(&[0, 1])?, 2.0 + 1.0 + 0.5);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod bounds;
+mod callback;
+mod constraints;
+mod dense;
+mod edges;
+mod per_position;
+mod sparse;
+
+pub use bounds::{BoundsView, OverallBound, PerLabel};
+pub use callback::CallbackEdges;
+pub use dense::DenseEdges;
+pub use edges::{EdgeScores, Edges, Shape};
+pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
+pub use sparse::SparseEdges;
+
+pub(crate) use edges::with_edges;
+
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use std::borrow::Cow;
+
+/// One sequence's scores: what every decoder reads and none changes.
+#[derive(Debug, Clone)]
+pub struct Lattice<'a, S: Float> {
+    nodes: Cow<'a, [S]>, // T x L, row-major
+    positions: usize,
+    edges: &'a Edges<S>,
+    selection: Option<Cow<'a, [u32]>>, // T - 1: which matrix leads into position t + 1
+    start: Option<Cow<'a, [S]>>,       // L
+    end: Option<Cow<'a, [S]>>,         // L
+    node_magnitude: f64,               // sum over t of the largest finite |node[t][y]|
+    border_magnitude: f64,             // largest finite |start| plus largest finite |end|
+}
+
+impl<'a, S: Float> Lattice<'a, S> {
+    /// A lattice of node scores, `T x L` row-major (position by position), over the given edges.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the number of scores is no multiple of `L`, or if the edges have a matrix a step and there
+    /// are more positions than steps; [`Error::IllegalScore`] for NaN or plus infinity, with position and label.
+    pub fn new(nodes: impl Into<Cow<'a, [S]>>, edges: &'a Edges<S>) -> Result<Self> {
+        let lattice = Self::unchecked_steps(nodes.into(), edges)?;
+        match edges.steps() {
+            Some(steps) if steps + 1 < lattice.positions => {
+                Err(Error::shape("edges", format!("{} steps", lattice.positions - 1), steps))
+            }
+            _ => Ok(lattice),
+        }
+    }
+
+    /// As [`Lattice::new`], saying which of the edges' matrices leads into each position: `selection[t - 1]` for
+    /// position `t`.
+    ///
+    /// # Errors
+    /// As [`Lattice::new`], and [`Error::Shape`] if there is not one entry a step, or an entry names no matrix.
+    pub fn selecting(
+        nodes: impl Into<Cow<'a, [S]>>,
+        edges: &'a Edges<S>,
+        selection: impl Into<Cow<'a, [u32]>>,
+    ) -> Result<Self> {
+        let mut lattice = Self::unchecked_steps(nodes.into(), edges)?;
+        let selection = selection.into();
+        let steps = lattice.positions.saturating_sub(1);
+        if selection.len() != steps {
+            return Err(Error::shape("edge selection", format!("{steps} entries"), selection.len()));
+        }
+        let matrices = edges.matrices();
+        if let Some(&bad) = selection.iter().find(|&&m| m as usize >= matrices) {
+            return Err(Error::shape("edge selection", format!("matrix numbers below {matrices}"), bad));
+        }
+        lattice.selection = Some(selection);
+        Ok(lattice)
+    }
+
+    /// Checks the node scores, but not that there are edges for every step.
+    fn unchecked_steps(nodes: Cow<'a, [S]>, edges: &'a Edges<S>) -> Result<Self> {
+        let labels = edges.labels();
+        if nodes.len() % labels != 0 {
+            return Err(Error::shape("node scores", format!("a multiple of {labels} labels"), nodes.len()));
+        }
+        let positions = nodes.len() / labels;
+        let mut node_magnitude = 0.0;
+        for (t, row) in nodes.chunks_exact(labels).enumerate() {
+            node_magnitude +=
+                checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?;
+        }
+        Ok(Lattice {
+            nodes,
+            positions,
+            edges,
+            selection: None,
+            start: None,
+            end: None,
+            node_magnitude,
+            border_magnitude: 0.0,
+        })
+    }
+
+    /// Adds scores for the first label of a path.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    pub fn with_start(mut self, start: impl Into<Cow<'a, [S]>>) -> Result<Self> {
+        let start = start.into();
+        self.border_magnitude += self.check_border("start", &start)?;
+        self.start = Some(start);
+        Ok(self)
+    }
+
+    /// Adds scores for the last label of a path.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    pub fn with_end(mut self, end: impl Into<Cow<'a, [S]>>) -> Result<Self> {
+        let end = end.into();
+        self.border_magnitude += self.check_border("end", &end)?;
+        self.end = Some(end);
+        Ok(self)
+    }
+
+    fn check_border(&self, what: &str, scores: &[S]) -> Result<f64> {
+        if scores.len() != self.labels() {
+            return Err(Error::shape(
+                format!("{what} scores"),
+                format!("{} labels", self.labels()),
+                scores.len(),
+            ));
+        }
+        checked_magnitude(scores, |y| format!("the {what} score of label {y}"))
+    }
+
+    /// Number of positions `T`.
+    #[inline]
+    pub fn positions(&self) -> usize {
+        self.positions
+    }
+
+    /// Number of labels `L`.
+    #[inline]
+    pub fn labels(&self) -> usize {
+        self.edges.labels()
+    }
+
+    /// The node scores of position `t`.
+    #[inline]
+    pub fn node_row(&self, t: usize) -> &[S] {
+        let labels = self.labels();
+        &self.nodes[t * labels..(t + 1) * labels]
+    }
+
+    /// All node scores, `T x L` row-major.
+    pub fn nodes(&self) -> &[S] {
+        &self.nodes
+    }
+
+    /// The edges.
+    #[inline]
+    pub fn edges(&self) -> &'a Edges<S> {
+        self.edges
+    }
+
+    /// Which matrix leads into each position, if that was said.
+    pub fn selection(&self) -> Option<&[u32]> {
+        self.selection.as_deref()
+    }
+
+    /// The start scores, if any.
+    #[inline]
+    pub fn start(&self) -> Option<&[S]> {
+        self.start.as_deref()
+    }
+
+    /// The end scores, if any.
+    #[inline]
+    pub fn end(&self) -> Option<&[S]> {
+        self.end.as_deref()
+    }
+
+    /// Score of a path's first node: start plus node.
+    #[inline]
+    pub fn first_score(&self, y: usize) -> S {
+        let node = self.node_row(0)[y];
+        self.start().map_or(node, |start| start[y] + node)
+    }
+
+    /// A path's score with the last label's end score added.
+    #[inline]
+    pub fn with_end_score(&self, score: S, y: usize) -> S {
+        self.end().map_or(score, |end| score + end[y])
+    }
+
+    /// The judge: the score of a path, added in the one order that all decoders share.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the path is not as long as the lattice, [`Error::LabelOutOfRange`] for a label too large.
+    pub fn path_score(&self, path: &[LabelId]) -> Result<S> {
+        if path.len() != self.positions {
+            return Err(Error::shape("path", format!("{} labels", self.positions), path.len()));
+        }
+        if let Some((t, &y)) = path.iter().enumerate().find(|&(_, &y)| y as usize >= self.labels()) {
+            let what = format!("path, position {t}");
+            return Err(Error::LabelOutOfRange { what, label: y.into(), labels: self.labels() });
+        }
+        let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return Ok(S::ZERO) };
+        let mut score = self.first_score(first as usize);
+        with_edges!(self, |edges| {
+            for t in 1..path.len() {
+                let (p, y) = (path[t - 1] as usize, path[t] as usize);
+                score = score + edges.get(t, p, y) + self.node_row(t)[y];
+            }
+        });
+        Ok(self.with_end_score(score, last as usize))
+    }
+
+    /// How far two sums over the same path may lie apart when their additions are ordered differently.
+    ///
+    /// A sum of `n` numbers, added in any order, is off by at most `n * u * M / (1 - n * u)` (Higham, *Accuracy and
+    /// Stability of Numerical Algorithms*, section 4.2), where `u` is the unit roundoff and `M` the sum of the
+    /// magnitudes. A path has at most `n = 2T + 1` terms with magnitudes bounded by the largest finite ones of each
+    /// position; two such sums, a bound's own additions and the final comparison are covered by the factor four. A
+    /// decoder whose bounds are not added in the judge's order may prune only what lies further below than this.
+    pub fn rounding_slack(&self) -> S {
+        let terms = 2.0 * self.positions as f64 + 4.0;
+        let steps = self.positions.saturating_sub(1) as f64;
+        let magnitude = self.node_magnitude + self.border_magnitude + steps * self.edges.magnitude();
+        let relative = terms * S::UNIT_ROUNDOFF;
+        if relative >= 0.5 {
+            return S::from_f64_up(4.0 * magnitude); // past this the bound says nothing: prune only by magnitude
+        }
+        S::from_f64_up(4.0 * magnitude * relative / (1.0 - relative))
+    }
+}
+
+/// Largest finite magnitude of a row, after refusing NaN and plus infinity.
+fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<f64> {
+    let mut largest = 0.0f64;
+    for (i, &value) in row.iter().enumerate() {
+        if !value.is_legal() {
+            return Err(Error::IllegalScore { what: what(i), value: value.to_f64() });
+        }
+        let magnitude = value.to_f64().abs();
+        if magnitude > largest && magnitude.is_finite() {
+            largest = magnitude;
+        }
+    }
+    Ok(largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_judge_adds_everything_once() {
+        let edges = Edges::dense(2, vec![1.0f64, 2.0, 4.0, 8.0]).unwrap();
+        let lattice = Lattice::new(vec![16.0, 32.0, 64.0, 128.0], &edges).unwrap();
+        let lattice = lattice.with_start(vec![256.0, 512.0]).unwrap().with_end(vec![1024.0, 2048.0]).unwrap();
+        assert_eq!(lattice.path_score(&[1, 0]).unwrap(), 512.0 + 32.0 + 4.0 + 64.0 + 1024.0);
+    }
+
+    #[test]
+    fn bad_scores_are_refused_with_their_place() {
+        let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+        let error = Lattice::new(vec![0.0, 0.0, 0.0, f32::NAN], &edges).unwrap_err();
+        assert!(error.to_string().contains("position 1, label 1"), "{error}");
+        assert!(Lattice::new(vec![0.0f32; 3], &edges).is_err());
+        assert!(Lattice::new(vec![f32::INFINITY, 0.0], &edges).is_err());
+        let lattice = Lattice::new(vec![0.0f32; 4], &edges).unwrap();
+        assert!(lattice.path_score(&[0]).is_err() && lattice.path_score(&[0, 2]).is_err());
+    }
+
+    #[test]
+    fn the_empty_path_scores_zero() {
+        let edges = Edges::dense(3, vec![0.0f32; 9]).unwrap();
+        assert_eq!(Lattice::new(vec![], &edges).unwrap().path_score(&[]).unwrap(), 0.0);
+    }
+}

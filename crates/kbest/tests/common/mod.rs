@@ -1,0 +1,296 @@
+//! Random lattices of every kind, from a seed, and the brute-force judge.
+//!
+//! One generator serves the property tests and the soak run, so a seed printed by either can be replayed by the other.
+#![allow(dead_code)] // each test file uses its part
+
+use kbest::decode::{Astar, CATALOGUE, Heuristic};
+use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path, Score};
+
+/// SplitMix64: tiny, seeded, good enough for test data.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+    }
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+    pub fn shuffled(&mut self, n: usize) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        for i in (1..n).rev() {
+            order.swap(i, self.below(i + 1));
+        }
+        order
+    }
+}
+
+/// What kinds of numbers a case holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Numbers {
+    /// Small integers: sums are exact, ties are many.
+    Whole,
+    /// Any floats.
+    Real,
+}
+
+/// How the edges are given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum EdgeKind {
+    Dense,
+    Sparse,
+    SparseForbidden,
+    PerPosition,
+    Selected,
+    Callback,
+}
+
+pub const EDGE_KINDS: [EdgeKind; 6] = [
+    EdgeKind::Dense,
+    EdgeKind::Sparse,
+    EdgeKind::SparseForbidden,
+    EdgeKind::PerPosition,
+    EdgeKind::Selected,
+    EdgeKind::Callback,
+];
+
+/// A lattice in plain numbers.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub seed: u64,
+    pub positions: usize,
+    pub labels: usize,
+    pub numbers: Numbers,
+    pub kind: EdgeKind,
+    pub nodes: Vec<f64>,
+    /// One `L x L` matrix, or as many as `selection` names.
+    pub matrices: Vec<Vec<f64>>,
+    pub selection: Vec<u32>,
+    pub start: Option<Vec<f64>>,
+    pub end: Option<Vec<f64>>,
+    /// Forced labels (position, label).
+    pub forced: Vec<(usize, u32)>,
+    /// Allowed labels (position, labels).
+    pub allowed: Vec<(usize, Vec<u32>)>,
+    pub order: Option<Vec<u32>>,
+}
+
+impl Case {
+    /// A case of at most `max_positions` and `max_labels`; everything about it follows from the seed.
+    pub fn random(seed: u64, max_positions: usize, max_labels: usize) -> Case {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let positions = match r.below(12) {
+            0 => 0,
+            1 => 1,
+            _ => 1 + r.below(max_positions),
+        };
+        let labels = if r.below(10) == 0 { 1 } else { 1 + r.below(max_labels) };
+        let numbers = if r.chance(0.6) { Numbers::Whole } else { Numbers::Real };
+        let kind = EDGE_KINDS[r.below(EDGE_KINDS.len())];
+        // How far nodes and edges spread decides what can be pruned.
+        let node_spread = [0.0, 1.0, 3.0, 10.0, 30.0][r.below(5)];
+        let edge_spread = [0.0, 1.0, 3.0, 10.0][r.below(4)];
+        let forbidden = [0.0, 0.0, 0.1, 0.4][r.below(4)];
+        let edge_forbidden = [0.0, 0.0, 0.1, 0.5][r.below(4)];
+        let density = [0.05, 0.3, 1.0][r.below(3)];
+        let shift = if r.chance(0.2) { -50.0 } else { 0.0 };
+        let value = |r: &mut Random, spread: f64| {
+            let x = (r.unit() * 2.0 - 1.0) * spread;
+            if numbers == Numbers::Whole { x.round() } else { f64::from(x as f32) }
+        };
+        let node = |r: &mut Random| {
+            if r.chance(forbidden) { f64::NEG_INFINITY } else { shift + value(r, node_spread) }
+        };
+        let nodes = (0..positions * labels).map(|_| node(r)).collect();
+        let base = match kind {
+            EdgeKind::SparseForbidden => f64::NEG_INFINITY,
+            _ if r.chance(0.5) => 0.0,
+            _ => value(r, edge_spread),
+        };
+        let steps = positions.saturating_sub(1);
+        let distinct = match kind {
+            EdgeKind::PerPosition => steps.max(1),
+            EdgeKind::Selected => 1 + r.below(3),
+            _ => 1,
+        };
+        let matrices = (0..distinct)
+            .map(|_| {
+                (0..labels * labels)
+                    .map(|_| {
+                        if !r.chance(density) {
+                            base
+                        } else if r.chance(edge_forbidden) {
+                            f64::NEG_INFINITY
+                        } else {
+                            value(r, edge_spread)
+                        }
+                    })
+                    .collect()
+            })
+            .collect();
+        let selection = (0..steps).map(|_| r.below(distinct) as u32).collect();
+        let border = |r: &mut Random| r.chance(0.4).then(|| (0..labels).map(|_| node(r)).collect());
+        let (start, end) = (border(r), border(r));
+        let mut forced = vec![];
+        let mut allowed = vec![];
+        if positions > 0 && r.chance(0.2) {
+            forced.push((r.below(positions), r.below(labels) as u32));
+        }
+        if positions > 0 && r.chance(0.2) {
+            let some = (0..labels as u32).filter(|_| r.chance(0.5)).collect();
+            allowed.push((r.below(positions), some));
+        }
+        let order = r.chance(0.5).then(|| r.shuffled(labels));
+        Case {
+            seed,
+            positions,
+            labels,
+            numbers,
+            kind,
+            nodes,
+            matrices,
+            selection,
+            start,
+            end,
+            forced,
+            allowed,
+            order,
+        }
+    }
+
+    fn one_matrix<S: Float>(&self, matrix: &[f64], sparse: Option<f64>) -> Edges<S> {
+        let Some(base) = sparse else {
+            return Edges::dense(self.labels, cast(matrix)).unwrap();
+        };
+        let (mut from, mut to, mut scores) = (vec![], vec![], vec![]);
+        for (i, &w) in matrix.iter().enumerate() {
+            if w != base {
+                from.push((i / self.labels) as u32);
+                to.push((i % self.labels) as u32);
+                scores.push(S::from_f64(w));
+            }
+        }
+        Edges::sparse(self.labels, S::from_f64(base), &from, &to, &scores).unwrap()
+    }
+
+    /// The edges in the case's own shape.
+    pub fn edges<S: Float>(&self) -> Edges<S> {
+        let labels = self.labels;
+        // The most frequent value makes a good base; any value makes a right one.
+        let base = *self.matrices[0]
+            .iter()
+            .max_by_key(|&&w| self.matrices[0].iter().filter(|&&v| v == w).count())
+            .unwrap();
+        let edges = match self.kind {
+            EdgeKind::Dense => self.one_matrix(&self.matrices[0], None),
+            EdgeKind::Sparse => self.one_matrix(&self.matrices[0], Some(base)),
+            EdgeKind::SparseForbidden => self.one_matrix(&self.matrices[0], Some(f64::NEG_INFINITY)),
+            EdgeKind::PerPosition | EdgeKind::Selected => {
+                let shapes = self.matrices.iter().enumerate().map(|(i, m)| {
+                    let base = if i % 2 == 0 { None } else { Some(base) };
+                    self.one_matrix(m, base)
+                });
+                Edges::per_position(shapes.collect()).unwrap()
+            }
+            EdgeKind::Callback => {
+                let scores: Vec<S> = cast(&self.matrices[0]);
+                let bound = scores.iter().fold(S::FORBIDDEN, |a, &b| a.larger(b));
+                let finite = scores.iter().filter(|w| !w.is_forbidden());
+                let magnitude = finite.map(|w| w.to_f64().abs()).fold(0.0, f64::max);
+                Edges::callback(labels, move |_, p, y| scores[p * labels + y], move |_| bound, magnitude)
+                    .unwrap()
+            }
+        };
+        match &self.order {
+            Some(order) => edges.ranked(order.clone()).unwrap(),
+            None => edges,
+        }
+    }
+
+    /// The lattice over edges made by [`Case::edges`].
+    pub fn lattice<'a, S: Float>(&self, edges: &'a Edges<S>) -> Lattice<'a, S> {
+        let nodes: Vec<S> = cast(&self.nodes);
+        let mut lattice = match self.kind {
+            EdgeKind::Selected => Lattice::selecting(nodes, edges, self.selection.clone()).unwrap(),
+            _ => Lattice::new(nodes, edges).unwrap(),
+        };
+        if let Some(start) = &self.start {
+            lattice = lattice.with_start(cast::<S>(start)).unwrap();
+        }
+        if let Some(end) = &self.end {
+            lattice = lattice.with_end(cast::<S>(end)).unwrap();
+        }
+        for &(t, y) in &self.forced {
+            lattice = lattice.force(t, y).unwrap();
+        }
+        for (t, labels) in &self.allowed {
+            lattice = lattice.allow(*t, labels).unwrap();
+        }
+        lattice
+    }
+
+    /// Number of paths, legal or not, if it fits.
+    pub fn paths(&self) -> Option<usize> {
+        self.labels.checked_pow(self.positions as u32)
+    }
+}
+
+pub fn cast<S: Float>(values: &[f64]) -> Vec<S> {
+    values.iter().map(|&v| S::from_f64(v)).collect()
+}
+
+/// Every legal path, best first; equally good ones by their labels from the last to the first.
+pub fn enumerate<S: Float>(lattice: &Lattice<'_, S>) -> Vec<Path<S>> {
+    let (positions, labels) = (lattice.positions(), lattice.labels() as u32);
+    let mut path: Vec<LabelId> = vec![0; positions];
+    let mut all = vec![];
+    'paths: loop {
+        let score = lattice.path_score(&path).unwrap();
+        if !score.is_forbidden() {
+            all.push(Path { labels: path.clone(), score });
+        }
+        for y in path.iter_mut() {
+            *y += 1;
+            if *y < labels {
+                continue 'paths;
+            }
+            *y = 0;
+        }
+        break;
+    }
+    all.sort_by(|a, b| {
+        let by_score = b.score.partial_cmp(&a.score).unwrap();
+        by_score.then_with(|| a.labels.iter().rev().cmp(b.labels.iter().rev()))
+    });
+    all
+}
+
+/// Every exact 1-best decoder, A* with each heuristic; `KBEST_TEST_DECODERS=a,b` narrows it down while working on one.
+pub fn exact_decoders() -> Vec<Decoder> {
+    let only = std::env::var("KBEST_TEST_DECODERS").ok();
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|o| o == name));
+    let mut decoders = vec![];
+    for entry in CATALOGUE.iter().filter(|entry| entry.exact && wanted(entry.name)) {
+        match Decoder::by_name(entry.name).unwrap() {
+            Decoder::Astar(_) => {
+                decoders.extend(Heuristic::ALL.map(|heuristic| Decoder::Astar(Astar { heuristic })));
+            }
+            decoder => decoders.push(decoder),
+        }
+    }
+    decoders
+}

@@ -1,0 +1,100 @@
+//! The chain of trust for 1-best: enumeration of all paths -> plain Viterbi -> every other exact decoder.
+//!
+//! Small cases (up to a few thousand paths) are enumerated; larger ones are compared with Viterbi, which by then is
+//! trusted. With whole numbers sums are exact and ties frequent, so score *and* path must be equal; with real numbers
+//! the forward order of additions is the judge's, so they must be equal there too.
+
+mod common;
+
+use common::{Case, enumerate, exact_decoders};
+use kbest::decode::Viterbi;
+use kbest::{Decode, Decoder, Error, Float, Scratch};
+use proptest::prelude::*;
+
+/// Viterbi against all paths.
+fn viterbi_is_right<S: Float>(case: &Case) {
+    let edges = case.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let answer = Viterbi.decode(&lattice, &mut Scratch::new());
+    match enumerate(&lattice).first() {
+        None => assert_eq!(answer.unwrap_err(), Error::NoPath, "{case:?}"),
+        Some(best) => {
+            let answer = answer.unwrap();
+            assert_eq!(answer.best().score, best.score, "{case:?}");
+            if case.numbers == common::Numbers::Whole {
+                assert_eq!(answer.best().labels, best.labels, "{case:?}");
+            }
+        }
+    }
+}
+
+/// Every exact decoder against Viterbi, with one scratch for all, as users do.
+fn all_agree<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+    let edges = case.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let expected = Viterbi.decode(&lattice, scratch);
+    for decoder in decoders {
+        let answer = decoder.decode(&lattice, scratch);
+        match (&expected, &answer) {
+            (Ok(expected), Ok(answer)) => {
+                assert!(answer.exact, "{decoder:?} is not sure of {case:?}");
+                assert_eq!(answer.best(), expected.best(), "{decoder:?} on {case:?}");
+                assert_eq!(lattice.path_score(&answer.best().labels).unwrap(), answer.best().score);
+            }
+            (expected, answer) => {
+                assert_eq!(answer.as_ref().err(), expected.as_ref().err(), "{decoder:?} on {case:?}")
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn viterbi_equals_enumeration(seed in any::<u64>()) {
+        let case = Case::random(seed, 5, 5);
+        viterbi_is_right::<f64>(&case);
+        viterbi_is_right::<f32>(&case);
+    }
+
+    #[test]
+    fn all_decoders_agree_on_small_lattices(seed in any::<u64>()) {
+        let case = Case::random(seed, 6, 6);
+        let decoders = exact_decoders();
+        all_agree::<f64>(&case, &mut Scratch::counting(), &decoders);
+        all_agree::<f32>(&case, &mut Scratch::new(), &decoders);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_decoders_agree_on_larger_lattices(seed in any::<u64>()) {
+        let case = Case::random(seed, 20, 70);
+        let decoders = exact_decoders();
+        all_agree::<f64>(&case, &mut Scratch::new(), &decoders);
+        all_agree::<f32>(&case, &mut Scratch::counting(), &decoders);
+    }
+}
+
+/// `make soak`: as long as `KBEST_SOAK` says (number of lattices), no sooner.
+#[test]
+#[ignore = "long: run by `make soak`"]
+fn soak() {
+    let lattices: u64 = std::env::var("KBEST_SOAK").map_or(100_000, |n| n.parse().expect("a number"));
+    let first: u64 = std::env::var("KBEST_SOAK_SEED").map_or(1, |n| n.parse().expect("a number"));
+    let decoders = exact_decoders();
+    let (mut single, mut double) = (Scratch::new(), Scratch::new());
+    for seed in first..first + lattices {
+        let (positions, labels) = if seed % 8 == 0 { (20, 60) } else { (8, 12) };
+        let case = Case::random(seed, positions, labels);
+        all_agree::<f32>(&case, &mut single, &decoders);
+        all_agree::<f64>(&case, &mut double, &decoders);
+        if (seed - first + 1) % 10_000 == 0 {
+            println!("{} lattices, {} decoders, all agree", seed - first + 1, decoders.len());
+        }
+    }
+    println!("{lattices} lattices (seeds from {first}), {} decoders, f32 and f64: all agree", decoders.len());
+}
