@@ -154,7 +154,7 @@ impl Decoder {
     pub fn by_name(name: &str) -> Result<Self> {
         Ok(match name {
             "auto" => Decoder::Auto(Auto::default()),
-            "funnel" => Decoder::Funnel(Funnel::default()),
+            "funnel" => Decoder::Funnel(Funnel),
             "viterbi" => Decoder::Viterbi(Viterbi),
             "viterbi-simd" => Decoder::ViterbiSimd(ViterbiSimd),
             "viterbi-sparse" => Decoder::ViterbiSparse(ViterbiSparse),

@@ -15,6 +15,7 @@ mod beam;
 mod carpediem;
 mod catalogue;
 mod counters;
+mod forward;
 mod funnel;
 mod iterative_astar;
 mod scratch;

@@ -1,23 +1,73 @@
-//! TODO
-use super::{Decode, Decoded, Scratch};
+//! Viterbi on the vector kernels: every edge is read once, eight rows at a time; no pruning.
+//!
+//! **Cost.** `T L^2 / 16` steps of single precision with AVX-512, in practice the time to stream the edge matrix through
+//! the core once a position; `T L` forward scores of memory. **When.** Nothing can be pruned, or `L` is below fifty or so.
+//! **When not.** Sparse edges (`viterbi-sparse`), or node scores that say something (`funnel`).
+
+use super::forward::Forward;
+use super::{Decode, Decoded, Scratch, Tally, with_tally};
 use crate::error::Result;
 use crate::kernel::Float;
-use crate::lattice::Lattice;
+use crate::lattice::{DenseEdges, EdgeScores, Lattice, Matrix, PerPositionView, Shape, with_edges};
 
-/// ViterbiSimd.
+/// The fast Viterbi.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViterbiSimd;
 
-#[derive(Debug, Default)]
-pub(crate) struct Memory<S> {
-    dummy: Vec<S>,
-}
+/// The forward scores.
+pub(crate) type Memory<S> = Forward<S>;
 
 impl<S: Float> Decode<S> for ViterbiSimd {
     fn name(&self) -> &'static str {
         "viterbi-simd"
     }
-    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
-        todo!()
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        _k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        with_tally!(lattice, scratch, out, |tally| {
+            fill(lattice, &mut scratch.viterbi_simd, tally);
+            with_edges!(lattice, |edges| scratch.viterbi_simd.trace(lattice, edges, out))
+        })
+    }
+}
+
+/// Fills the table with exact forward scores, whatever the shape of the edges.
+pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>, tally: &mut impl Tally) {
+    match lattice.edges().shape() {
+        Shape::Dense(edges) => forward.fill(lattice, tally, |_, alpha, out, _| dense_step(edges, alpha, out)),
+        Shape::Sparse(edges) => {
+            forward.fill(lattice, tally, |t, alpha, out, buffer| row_step(edges, t, alpha, out, buffer));
+        }
+        Shape::PerPosition(matrices) => {
+            let view = PerPositionView::new(matrices, lattice.selection());
+            forward.fill(lattice, tally, |t, alpha, out, buffer| match view.matrix(t) {
+                Matrix::Dense(edges) => dense_step(edges, alpha, out),
+                Matrix::Sparse(edges) => row_step(edges, t, alpha, out, buffer),
+            });
+        }
+        Shape::Callback(edges) => {
+            forward.fill(lattice, tally, |t, alpha, out, buffer| row_step(edges, t, alpha, out, buffer));
+        }
+    }
+    tally.edges(lattice.positions().saturating_sub(1) * lattice.labels() * lattice.labels());
+}
+
+/// One max-plus product with the whole matrix.
+fn dense_step<S: Float>(edges: &DenseEdges<S>, alpha: &[S], out: &mut [S]) {
+    let labels = edges.padded_scores().len() / edges.stride();
+    S::max_plus_matrix(out, &alpha[..labels], edges.padded_scores());
+}
+
+/// Row by row, for edges that are not stored as a matrix.
+fn row_step<S: Float>(edges: &impl EdgeScores<S>, t: usize, alpha: &[S], out: &mut [S], buffer: &mut [S]) {
+    for (p, &a) in alpha.iter().enumerate() {
+        if !a.is_forbidden() {
+            S::max_plus_row(out, a, edges.row(t, p, buffer));
+        }
     }
 }

@@ -1,23 +1,135 @@
-//! TODO
-use super::{Decode, Decoded, Scratch};
+//! Exact Viterbi on edges that are one base value with exceptions.
+//!
+//! ```text
+//! max over p of (alpha[p] + edge[p][y]) = max( alpha[p'] + base,  max over exceptions p of y of (alpha[p] + edge[p][y]) )
+//! ```
+//!
+//! where `p'` is the best label that is no exception of `y`: nearly always the best or second best of all, so a short
+//! list of the best alphas is walked until one fits. **Cost.** `T (L + exceptions)`, whatever the scores are: the safety
+//! net of trained models, whose label pairs are mostly unseen. **When not.** Dense edges, where everything is an exception.
+
+use super::forward::Forward;
+use super::viterbi_simd;
+use super::{Decode, Decoded, Scratch, with_tally};
 use crate::error::Result;
 use crate::kernel::Float;
-use crate::lattice::Lattice;
+use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges, with_edges};
 
-/// ViterbiSparse.
+/// How many of the best labels are kept at hand; past them all labels are tried.
+const BEST: usize = 8;
+
+/// Viterbi on sparse edges. Edges without a base value (callbacks) are read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViterbiSparse;
 
-#[derive(Debug, Default)]
-pub(crate) struct Memory<S> {
-    dummy: Vec<S>,
-}
+/// The forward scores.
+pub(crate) type Memory<S> = Forward<S>;
 
 impl<S: Float> Decode<S> for ViterbiSparse {
     fn name(&self) -> &'static str {
         "viterbi-sparse"
     }
-    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
-        todo!()
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        _k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        let forward = &mut scratch.viterbi_sparse;
+        with_tally!(lattice, scratch, out, |tally| {
+            match lattice.edges().shape() {
+                Shape::Dense(edges) => {
+                    let edges = edges.as_sparse();
+                    forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
+                }
+                Shape::Sparse(edges) => {
+                    forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
+                }
+                Shape::PerPosition(matrices) => {
+                    let view = PerPositionView::new(matrices, lattice.selection());
+                    forward.fill(lattice, tally, |t, alpha, out, _| match view.matrix(t) {
+                        Matrix::Dense(edges) => sparse_step(edges.as_sparse(), alpha, out),
+                        Matrix::Sparse(edges) => sparse_step(edges, alpha, out),
+                    });
+                }
+                Shape::Callback(_) => viterbi_simd::fill(lattice, forward, tally),
+            }
+            with_edges!(lattice, |edges| forward.trace(lattice, edges, out))
+        })
+    }
+}
+
+/// `out[y] = max over p of (alpha[p] + edge[p][y])`.
+fn sparse_step<S: Float>(edges: &SparseEdges<S>, alpha: &[S], out: &mut [S]) {
+    let (best, found) = best_labels(alpha);
+    let best = &best[..found];
+    let base = edges.base();
+    for y in 0..edges.labels() {
+        let (from, scores) = edges.entering(y);
+        let mut value = S::FORBIDDEN;
+        for (&p, &w) in from.iter().zip(scores) {
+            value = value.larger(alpha[p as usize] + w);
+        }
+        if !base.is_forbidden() {
+            let plain = match best.iter().find(|p| from.binary_search(p).is_err()) {
+                Some(&p) => alpha[p as usize],
+                None => best_outside(alpha, from),
+            };
+            value = value.larger(plain + base);
+        }
+        out[y] = value;
+    }
+}
+
+/// The labels with the largest scores, best first, and how many of them there are.
+fn best_labels<S: Float>(alpha: &[S]) -> ([u32; BEST], usize) {
+    let mut best = [0u32; BEST];
+    let mut found = 0;
+    let mut least = S::FORBIDDEN; // the smallest kept score once the list is full
+    for (p, &a) in alpha.iter().enumerate() {
+        if a > least {
+            let mut i = if found < BEST { found } else { BEST - 1 };
+            while i > 0 && a > alpha[best[i - 1] as usize] {
+                best[i] = best[i - 1];
+                i -= 1;
+            }
+            best[i] = p as u32;
+            found = (found + 1).min(BEST);
+            if found == BEST {
+                least = alpha[best[BEST - 1] as usize];
+            }
+        }
+    }
+    (best, found)
+}
+
+/// The largest score of a label that is not in the ascending list `from`.
+fn best_outside<S: Float>(alpha: &[S], from: &[u32]) -> S {
+    let mut skip = from.iter().copied().peekable();
+    let mut best = S::FORBIDDEN;
+    for (p, &a) in alpha.iter().enumerate() {
+        if skip.next_if_eq(&(p as u32)).is_none() {
+            best = best.larger(a);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_labels_are_sorted_and_complete() {
+        let alpha = [3.0f32, f32::NEG_INFINITY, 9.0, 1.0, 9.0];
+        let (best, found) = best_labels(&alpha);
+        assert_eq!(best[..found], [2, 4, 0, 3]);
+        let many: Vec<f64> = (0..50).map(|i| f64::from(i * 7 % 50)).collect();
+        let (best, found) = best_labels(&many);
+        let scores: Vec<f64> = best[..found].iter().map(|&p| many[p as usize]).collect();
+        assert_eq!(scores, [49.0, 48.0, 47.0, 46.0, 45.0, 44.0, 43.0, 42.0]);
+        assert_eq!(best_outside(&alpha, &[2, 4]), 3.0);
     }
 }

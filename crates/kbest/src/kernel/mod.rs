@@ -148,7 +148,7 @@ kernels! {
     fn max_row(out: &mut [Self], row: &[Self]);
 
     /// The largest score of a row, minus infinity if it is empty.
-    fn max(row: &[Self]) -> Self;
+    fn largest(row: &[Self]) -> Self;
 
     /// The largest `row[y] + add[y]`, minus infinity if the rows are empty.
     ///
@@ -162,17 +162,23 @@ kernels! {
     /// If the lengths differ.
     fn select_at_least(row: &[Self], add: &[Self], threshold: Self, found: &mut Vec<u32>);
 
-    /// The lowest `y` with `row[y] + add >= threshold`, if there is one.
-    fn first_at_least(row: &[Self], add: Self, threshold: Self) -> Option<usize>;
+    /// The lowest `y` with `row[y] >= threshold`, if there is one.
+    fn first_at_least(row: &[Self], threshold: Self) -> Option<usize>;
+
+    /// The lowest `y` with `row[y] + add[y] >= threshold`, if there is one.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn first_sum_at_least(row: &[Self], add: &[Self], threshold: Self) -> Option<usize>;
 }
 
 /// The largest score of a row and the lowest label that has it; `None` if all are minus infinity.
 pub fn argmax<S: Float>(row: &[S]) -> Option<(usize, S)> {
-    let best = S::max(row);
+    let best = S::largest(row);
     if best.is_forbidden() {
         return None;
     }
-    S::first_at_least(row, S::ZERO, best).map(|y| (y, best))
+    S::first_at_least(row, best).map(|y| (y, best))
 }
 
 #[cfg(test)]

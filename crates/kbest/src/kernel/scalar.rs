@@ -31,7 +31,7 @@ pub(super) fn max_row<S: Score>(out: &mut [S], row: &[S]) {
     }
 }
 
-pub(super) fn max<S: Score>(row: &[S]) -> S {
+pub(super) fn largest<S: Score>(row: &[S]) -> S {
     row.iter().fold(S::FORBIDDEN, |best, &r| best.larger(r))
 }
 
@@ -49,6 +49,11 @@ pub(super) fn select_at_least<S: Score>(row: &[S], add: &[S], threshold: S, foun
     }
 }
 
-pub(super) fn first_at_least<S: Score>(row: &[S], add: S, threshold: S) -> Option<usize> {
-    row.iter().position(|&r| r + add >= threshold)
+pub(super) fn first_at_least<S: Score>(row: &[S], threshold: S) -> Option<usize> {
+    row.iter().position(|&r| r >= threshold)
+}
+
+pub(super) fn first_sum_at_least<S: Score>(row: &[S], add: &[S], threshold: S) -> Option<usize> {
+    assert_eq!(row.len(), add.len());
+    row.iter().zip(add).position(|(&r, &a)| r + a >= threshold)
 }

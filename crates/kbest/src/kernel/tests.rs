@@ -51,8 +51,13 @@ macro_rules! twin_tests {
 
             proptest! {
                 #[test]
-                fn rows((a, b) in (0usize..70).prop_flat_map(|n| (row(n), row(n))), add in score(), limit in -8i32..8) {
-                    let (a, b, add, limit) = (cast(&a), cast(&b), add as $float, limit as $float);
+                fn rows(
+                    (a, b) in (0usize..70).prop_flat_map(|n| (row(n), row(n))),
+                    add in score(),
+                    limit in -8i32..8
+                ) {
+                    let (a, b) = (cast(&a), cast(&b));
+                    let (add, limit) = (add as $float, limit as $float);
                     on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
                         let (mut got, mut expected) = (a.clone(), a.clone());
                         kernels::max_plus_row(&mut got, add, &b);
@@ -64,9 +69,13 @@ macro_rules! twin_tests {
                         kernels::max_row(&mut got, &a);
                         scalar::max_row(&mut expected, &a);
                         assert_eq!(got, expected);
-                        assert_eq!(kernels::max(&a), scalar::max(&a));
+                        assert_eq!(kernels::largest(&a), scalar::largest(&a));
                         assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
-                        assert_eq!(kernels::first_at_least(&a, add, limit), scalar::first_at_least(&a, add, limit));
+                        assert_eq!(kernels::first_at_least(&a, limit), scalar::first_at_least(&a, limit));
+                        assert_eq!(
+                            kernels::first_sum_at_least(&a, &b, limit),
+                            scalar::first_sum_at_least(&a, &b, limit)
+                        );
                         let (mut found, mut wanted) = (vec![7], vec![7]);
                         kernels::select_at_least(&a, &b, limit, &mut found);
                         scalar::select_at_least(&a, &b, limit, &mut wanted);

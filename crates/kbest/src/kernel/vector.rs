@@ -132,7 +132,7 @@ pub(super) unsafe fn max_row<V: Vector>(out: &mut [V::Element], row: &[V::Elemen
 }
 
 #[inline(always)]
-pub(super) unsafe fn max<V: Vector>(row: &[V::Element]) -> V::Element {
+pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
     let lanes = V::LANES;
     let (whole, fours) = (row.len() - row.len() % lanes, row.len() - row.len() % (4 * lanes));
     // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
@@ -152,7 +152,7 @@ pub(super) unsafe fn max<V: Vector>(row: &[V::Element]) -> V::Element {
         }
         largest_lane(best[0].larger(best[1]).larger(best[2].larger(best[3])))
     };
-    body.larger(super::scalar::max(&row[whole..]))
+    body.larger(super::scalar::largest(&row[whole..]))
 }
 
 #[inline(always)]
@@ -213,25 +213,45 @@ pub(super) unsafe fn select_at_least<V: Vector>(
 }
 
 #[inline(always)]
-pub(super) unsafe fn first_at_least<V: Vector>(
-    row: &[V::Element],
-    add: V::Element,
-    threshold: V::Element,
-) -> Option<usize> {
+pub(super) unsafe fn first_at_least<V: Vector>(row: &[V::Element], threshold: V::Element) -> Option<usize> {
     let whole = row.len() - row.len() % V::LANES;
     // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
     unsafe {
-        let (a, limit) = (V::splat(add), V::splat(threshold));
+        let limit = V::splat(threshold);
         let mut y = 0;
         while y < whole {
-            let hits = V::load(row.as_ptr().add(y)).add(a).at_least(limit);
+            let hits = V::load(row.as_ptr().add(y)).at_least(limit);
             if hits != 0 {
                 return Some(y + hits.trailing_zeros() as usize);
             }
             y += V::LANES;
         }
     }
-    super::scalar::first_at_least(&row[whole..], add, threshold).map(|y| whole + y)
+    super::scalar::first_at_least(&row[whole..], threshold).map(|y| whole + y)
+}
+
+#[inline(always)]
+pub(super) unsafe fn first_sum_at_least<V: Vector>(
+    row: &[V::Element],
+    add: &[V::Element],
+    threshold: V::Element,
+) -> Option<usize> {
+    assert_eq!(row.len(), add.len());
+    let whole = row.len() - row.len() % V::LANES;
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    unsafe {
+        let limit = V::splat(threshold);
+        let mut y = 0;
+        while y < whole {
+            let sum = V::load(row.as_ptr().add(y)).add(V::load(add.as_ptr().add(y)));
+            let hits = sum.at_least(limit);
+            if hits != 0 {
+                return Some(y + hits.trailing_zeros() as usize);
+            }
+            y += V::LANES;
+        }
+    }
+    super::scalar::first_sum_at_least(&row[whole..], &add[whole..], threshold).map(|y| whole + y)
 }
 
 /// Compiles every kernel for one vector type and one target feature, as a module of safe-looking functions that
@@ -263,9 +283,9 @@ macro_rules! compile_kernels {
                 unsafe { vector::max_row::<$vector>(out, row) }
             }
             #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn max(row: &[$element]) -> $element {
+            pub(in crate::kernel) fn largest(row: &[$element]) -> $element {
                 // SAFETY: as above.
-                unsafe { vector::max::<$vector>(row) }
+                unsafe { vector::largest::<$vector>(row) }
             }
             #[target_feature(enable = $feature)]
             pub(in crate::kernel) fn max_of_sum(row: &[$element], add: &[$element]) -> $element {
@@ -283,13 +303,18 @@ macro_rules! compile_kernels {
                 unsafe { vector::select_at_least::<$vector>(row, add, threshold, found) }
             }
             #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn first_at_least(
+            pub(in crate::kernel) fn first_at_least(row: &[$element], threshold: $element) -> Option<usize> {
+                // SAFETY: as above.
+                unsafe { vector::first_at_least::<$vector>(row, threshold) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn first_sum_at_least(
                 row: &[$element],
-                add: $element,
+                add: &[$element],
                 threshold: $element,
             ) -> Option<usize> {
                 // SAFETY: as above.
-                unsafe { vector::first_at_least::<$vector>(row, add, threshold) }
+                unsafe { vector::first_sum_at_least::<$vector>(row, add, threshold) }
             }
         }
     };

@@ -35,8 +35,22 @@ pub struct BoundsView<'a, S> {
     pub row: PerLabel<'a, S>,
     /// At least every edge that enters label `y`.
     pub column: PerLabel<'a, S>,
+    /// `column[y] + row[y]`, if the edges out of the position are the same matrix as those into it.
+    pub through: Option<&'a [S]>,
     /// What an edge usually scores: the base of sparse edges, else about the median. A guess, not a bound.
     pub typical: S,
+    /// The smallest of `row` that is not forbidden: whatever label a path is in, some edge out of it may score as
+    /// much as this (forbidden if every edge is).
+    pub smallest_row: S,
+}
+
+impl<S: Float> BoundsView<'_, S> {
+    /// What a label usually gains on the way out, but no more than any label may that has a way out at all.
+    #[inline(always)]
+    pub(crate) fn least_way_out(&self) -> S {
+        let (typical, smallest) = (self.typical, self.smallest_row);
+        if typical.is_forbidden() || smallest < typical { smallest } else { typical }
+    }
 }
 
 /// Bounds of one matrix, owned by it.
@@ -45,25 +59,37 @@ pub(crate) struct MatrixBounds<S: Float> {
     pub overall: S,
     pub row: AlignedVec<S>,
     pub column: AlignedVec<S>,
+    pub through: AlignedVec<S>,
     pub typical: S,
+    pub smallest_row: S,
     pub magnitude: f64, // largest finite |edge|
 }
 
 impl<S: Float> MatrixBounds<S> {
+    /// From the largest edge of each row and column.
+    pub(crate) fn new(row: AlignedVec<S>, column: AlignedVec<S>, typical: S, magnitude: f64) -> Self {
+        let mut through = column.clone();
+        S::add_row(&mut through, &row);
+        let smallest_row = smallest_legal(&row);
+        MatrixBounds { overall: S::largest(&row), row, column, through, typical, smallest_row, magnitude }
+    }
+
     pub(crate) fn view(&self) -> BoundsView<'_, S> {
         BoundsView {
             overall: self.overall,
             row: PerLabel::Each(&self.row),
             column: PerLabel::Each(&self.column),
+            through: Some(&self.through),
             typical: self.typical,
+            smallest_row: self.smallest_row,
         }
     }
 
     /// Replaces the overall bound by a looser one.
     pub(crate) fn loosen(&mut self, bound: &OverallBound<'_, S>) -> Result<()> {
         let Some(value) = bound.value() else { return Ok(()) };
-        if value < S::max(&self.row) {
-            let expected = format!("at least the largest edge, {}", S::max(&self.row));
+        if value < S::largest(&self.row) {
+            let expected = format!("at least the largest edge, {}", S::largest(&self.row));
             return Err(Error::shape("bound on the edges", expected, value));
         }
         self.overall = value;
@@ -89,7 +115,7 @@ impl<S: Float> OverallBound<'_, S> {
         let sum = match self {
             OverallBound::Exact => return None,
             OverallBound::ExclusiveSets(sets) => {
-                sets.iter().map(|set| S::max(set).larger(S::ZERO).to_f64()).sum::<f64>()
+                sets.iter().map(|set| S::largest(set).larger(S::ZERO).to_f64()).sum::<f64>()
             }
             OverallBound::SumOfPositives(weights) => {
                 weights.iter().map(|w| w.larger(S::ZERO).to_f64()).sum::<f64>()
@@ -97,6 +123,14 @@ impl<S: Float> OverallBound<'_, S> {
         };
         Some(S::from_f64_up(sum))
     }
+}
+
+/// The smallest score that is not forbidden; forbidden if all are.
+fn smallest_legal<S: Float>(row: &[S]) -> S {
+    let legal = row.iter().copied().filter(|w| !w.is_forbidden());
+    legal
+        .fold(None, |least: Option<S>, w| Some(least.map_or(w, |l| if w < l { w } else { l })))
+        .unwrap_or(S::FORBIDDEN)
 }
 
 /// The most frequent finite value of a sample if at least one in five is equal to it, else the sample's median.

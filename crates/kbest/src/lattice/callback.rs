@@ -69,8 +69,13 @@ impl<S: Float> EdgeScores<S> for CallbackEdges<S> {
         buffer
     }
 
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        super::edges::collect_column(self, self.labels, t, y, buffer)
+    }
+
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         let overall = (self.bound)(t);
-        BoundsView { overall, row: PerLabel::All(overall), column: PerLabel::All(overall), typical: overall }
+        let all = PerLabel::All(overall);
+        BoundsView { overall, row: all, column: all, through: None, typical: overall, smallest_row: overall }
     }
 }

@@ -13,6 +13,10 @@ use std::sync::OnceLock;
 /// How many entries are looked at to guess the typical edge.
 const SAMPLE: usize = 4096;
 
+/// With more labels than this, walking down a column costs little next to the pass that needed it, and a second copy
+/// of the matrix costs much memory.
+const COLUMNS_UP_TO: usize = 1024;
+
 /// One matrix `[from][to]` shared by all positions.
 #[derive(Debug)]
 pub struct DenseEdges<S: Float> {
@@ -20,6 +24,7 @@ pub struct DenseEdges<S: Float> {
     labels: usize,
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
+    columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
     sparse: OnceLock<SparseEdges<S>>,
 }
 
@@ -37,14 +42,21 @@ impl<S: Float> DenseEdges<S> {
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
         for (p, from) in scores.chunks_exact(labels).enumerate() {
             own[p * stride..][..labels].copy_from_slice(from);
-            row[p] = S::max(from);
+            row[p] = S::largest(from);
             S::max_row(&mut column, from);
         }
         // A step coprime to most row lengths visits all rows and columns.
         let step = (scores.len() / SAMPLE).max(1) | 1;
         let typical = typical_value(scores.iter().copied().step_by(step));
-        let bounds = MatrixBounds { overall: S::max(&row), row, column, typical, magnitude };
-        Ok(DenseEdges { scores: own, labels, stride, bounds, sparse: OnceLock::new() })
+        let bounds = MatrixBounds::new(row, column, typical, magnitude);
+        Ok(DenseEdges {
+            scores: own,
+            labels,
+            stride,
+            bounds,
+            columns: OnceLock::new(),
+            sparse: OnceLock::new(),
+        })
     }
 
     /// The whole matrix: `L` rows of [`DenseEdges::stride`] scores, padded with minus infinity.
@@ -61,6 +73,16 @@ impl<S: Float> DenseEdges<S> {
     #[inline]
     pub fn padded_row(&self, p: usize) -> &[S] {
         &self.scores[p * self.stride..(p + 1) * self.stride]
+    }
+
+    fn transposed(&self) -> AlignedVec<S> {
+        let mut columns = AlignedVec::filled(self.labels * self.stride, S::FORBIDDEN);
+        for p in 0..self.labels {
+            for (y, &w) in self.padded_row(p)[..self.labels].iter().enumerate() {
+                columns[y * self.stride + p] = w;
+            }
+        }
+        columns
     }
 
     /// The same edges as a base value (the typical one) and exceptions; made once.
@@ -88,6 +110,14 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     #[inline(always)]
     fn row<'b>(&'b self, _: usize, p: usize, _: &'b mut [S]) -> &'b [S] {
         self.padded_row(p)
+    }
+
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        if self.labels > COLUMNS_UP_TO {
+            return super::edges::collect_column(self, self.labels, t, y, buffer);
+        }
+        let columns = self.columns.get_or_init(|| self.transposed());
+        &columns[y * self.stride..(y + 1) * self.stride]
     }
 
     #[inline(always)]

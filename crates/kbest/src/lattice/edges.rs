@@ -6,7 +6,7 @@
 use super::bounds::BoundsView;
 use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, SparseEdges};
 use crate::error::{Error, Result};
-use crate::kernel::Float;
+use crate::kernel::{Float, padded};
 use crate::label::LabelId;
 
 /// The score seam: all that a decoder may ask about the edges into position `t`.
@@ -18,8 +18,27 @@ pub trait EdgeScores<S: Float> {
     /// have room for a padded row; it is used only by shapes that do not store rows.
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S];
 
+    /// All edges that enter label `y` at position `t`, padded and buffered likewise.
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S];
+
     /// Upper bounds of the edges into position `t`.
     fn bounds(&self, t: usize) -> BoundsView<'_, S>;
+}
+
+/// A column, edge by edge, for shapes that do not store columns.
+pub(super) fn collect_column<'b, S: Float>(
+    edges: &impl EdgeScores<S>,
+    labels: usize,
+    t: usize,
+    y: usize,
+    buffer: &'b mut [S],
+) -> &'b [S] {
+    let buffer = &mut buffer[..padded(labels)];
+    for p in 0..labels {
+        buffer[p] = edges.get(t, p, y);
+    }
+    buffer[labels..].fill(S::FORBIDDEN);
+    buffer
 }
 
 /// How the edges are stored.
@@ -202,7 +221,7 @@ impl<S: Float> Edges<S> {
     }
 
     /// Largest finite |edge|.
-    pub(super) fn magnitude(&self) -> f64 {
+    pub(crate) fn magnitude(&self) -> f64 {
         let of_matrix = |matrix: &Matrix<S>| match matrix {
             Matrix::Dense(edges) => edges.bounds.magnitude,
             Matrix::Sparse(edges) => edges.bounds.magnitude,
@@ -259,6 +278,7 @@ mod tests {
                         assert_eq!(row.len(), 16);
                         assert!(row[3..].iter().all(|w| w.is_forbidden()));
                         for y in 0..3 {
+                            assert_eq!(view.column(t, y, &mut buffer)[p], scores[p * 3 + y]);
                             let w = scores[p * 3 + y];
                             assert_eq!((view.get(t, p, y), row[y]), (w, w));
                             let bounds = view.bounds(t);

@@ -234,6 +234,11 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(self.with_end_score(score, last as usize))
     }
 
+    /// Largest finite |start| plus largest finite |end|.
+    pub(crate) fn border_magnitude(&self) -> f64 {
+        self.border_magnitude
+    }
+
     /// How far two sums over the same path may lie apart when their additions are ordered differently.
     ///
     /// A sum of `n` numbers, added in any order, is off by at most `n * u * M / (1 - n * u)` (Higham, *Accuracy and

@@ -34,6 +34,9 @@ impl<S: Float> EdgeScores<S> for Matrix<S> {
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         with_matrix!(self, |matrix| matrix.row(t, p, buffer))
     }
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        with_matrix!(self, |matrix| matrix.column(t, y, buffer))
+    }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         with_matrix!(self, |matrix| matrix.bounds(t))
     }
@@ -86,7 +89,11 @@ impl<S: Float> EdgeScores<S> for PerPositionView<'_, S> {
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         self.matrix(t).row(t, p, buffer)
     }
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        self.matrix(t).column(t, y, buffer)
+    }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
-        self.matrix(t).bounds(t)
+        // The next position may use another matrix.
+        BoundsView { through: None, ..self.matrix(t).bounds(t) }
     }
 }

@@ -116,20 +116,36 @@ impl<S: Float> SparseEdges<S> {
         let largest = |lists: &Lists<S>, i: usize| {
             let (members, scores) = lists.list(i);
             let rest = if members.len() < labels { base } else { S::FORBIDDEN };
-            S::max(scores).larger(rest)
+            S::largest(scores).larger(rest)
         };
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
         for i in 0..labels {
             (row[i], column[i]) = (largest(&rows, i), largest(&columns, i));
         }
-        let bounds = MatrixBounds { overall: S::max(&row), row, column, typical: base, magnitude };
+        let bounds = MatrixBounds::new(row, column, base, magnitude);
         SparseEdges { labels, base, rows, columns, bounds }
+    }
+
+    /// Writes a list of exceptions out as a padded row.
+    fn spread<'b>(&self, (labels, scores): (&[u32], &[S]), buffer: &'b mut [S]) -> &'b [S] {
+        let buffer = &mut buffer[..padded(self.labels)];
+        buffer[..self.labels].fill(self.base);
+        buffer[self.labels..].fill(S::FORBIDDEN);
+        for (&i, &w) in labels.iter().zip(scores) {
+            buffer[i as usize] = w;
+        }
+        buffer
     }
 
     /// The score of every pair that is no exception.
     pub fn base(&self) -> S {
         self.base
+    }
+
+    /// Number of labels.
+    pub fn labels(&self) -> usize {
+        self.labels
     }
 
     /// Number of exceptions.
@@ -158,14 +174,11 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     }
 
     fn row<'b>(&'b self, _: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
-        let buffer = &mut buffer[..padded(self.labels)];
-        buffer[..self.labels].fill(self.base);
-        buffer[self.labels..].fill(S::FORBIDDEN);
-        let (to, scores) = self.leaving(p);
-        for (&y, &w) in to.iter().zip(scores) {
-            buffer[y as usize] = w;
-        }
-        buffer
+        self.spread(self.leaving(p), buffer)
+    }
+
+    fn column<'b>(&'b self, _: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        self.spread(self.entering(y), buffer)
     }
 
     #[inline(always)]

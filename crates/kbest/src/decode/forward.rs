@@ -1,0 +1,82 @@
+//! The table of all forward scores, and the way back through it.
+//!
+//! `alpha[t][y]`, the best score of a path that ends in `y` at `t`, for every position and label: `T x L` scores, no
+//! back pointers. The winner of each step is found again on the way back, which costs one column a position; leaving the
+//! argmax out of the inner loop is worth far more.
+
+use super::{Decoded, Tally};
+use crate::error::{Error, Result};
+use crate::kernel::{AlignedVec, Float, argmax, padded};
+use crate::label::LabelId;
+use crate::lattice::{EdgeScores, Lattice};
+
+/// Forward scores of one lattice.
+#[derive(Debug, Default)]
+pub(crate) struct Forward<S> {
+    alpha: AlignedVec<S>,  // T x stride, padded with minus infinity
+    buffer: AlignedVec<S>, // stride
+    stride: usize,
+}
+
+impl<S: Float> Forward<S> {
+    /// Fills the table. `step(t, alpha, out, buffer)` must raise `out[y]` (at first minus infinity) to the largest
+    /// `alpha[p] + edge[t][p][y]`; rows are padded to whole vectors.
+    pub(crate) fn fill(
+        &mut self,
+        lattice: &Lattice<'_, S>,
+        tally: &mut impl Tally,
+        mut step: impl FnMut(usize, &[S], &mut [S], &mut [S]),
+    ) {
+        let (positions, labels) = (lattice.positions(), lattice.labels());
+        self.stride = padded(labels);
+        self.alpha.resize_for_overwrite(positions * self.stride);
+        self.buffer.reset(self.stride, S::FORBIDDEN);
+        tally.round();
+        for t in 0..positions {
+            let (done, rest) = self.alpha.split_at_mut(t * self.stride);
+            let row = &mut rest[..self.stride];
+            row.fill(S::FORBIDDEN);
+            if t == 0 {
+                row[..labels].copy_from_slice(lattice.start().unwrap_or(lattice.node_row(0)));
+                if lattice.start().is_some() {
+                    S::add_row(&mut row[..labels], lattice.node_row(0));
+                }
+            } else {
+                step(t, &done[(t - 1) * self.stride..], row, &mut self.buffer);
+                S::add_row(&mut row[..labels], lattice.node_row(t));
+            }
+            tally.nodes(t, labels);
+        }
+    }
+
+    /// The scores of position `t`, padded.
+    pub(crate) fn at(&self, t: usize) -> &[S] {
+        &self.alpha[t * self.stride..(t + 1) * self.stride]
+    }
+
+    /// Pushes the best path: the lowest label among the best last ones, then the lowest among the best before it.
+    pub(crate) fn trace(
+        &mut self,
+        lattice: &Lattice<'_, S>,
+        edges: &impl EdgeScores<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        let (positions, labels) = (lattice.positions(), lattice.labels());
+        let Forward { alpha, buffer, stride } = self;
+        let at = |t: usize| &alpha[t * *stride..(t + 1) * *stride];
+        buffer.copy_from_slice(at(positions - 1));
+        if let Some(end) = lattice.end() {
+            S::add_row(&mut buffer[..labels], end);
+        }
+        let (last, score) = argmax(&buffer[..]).ok_or(Error::NoPath)?;
+        let path = out.push_path(positions, score);
+        path[positions - 1] = last as LabelId;
+        for t in (1..positions).rev() {
+            let column = edges.column(t, path[t] as usize, buffer);
+            let best = S::max_of_sum(at(t - 1), column);
+            let from = S::first_sum_at_least(at(t - 1), column, best);
+            path[t - 1] = from.expect("the largest sum is one of the sums") as LabelId;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! What the funnel remembers of each position: the opened labels, best reach first.
+
+use crate::decode::Decoded;
+use crate::kernel::Float;
+
+/// No segment, no entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A label whose forward score is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<S> {
+    pub(crate) label: u32,
+    /// Index of the entry before this one on the best path to it.
+    pub(super) back: u32,
+    /// Forward score: the judge's score of that path.
+    pub(crate) alpha: S,
+    /// `alpha` plus the largest edge out of the label (plus the end score at the last position): no path over this
+    /// label reaches more at the next position, its node left out.
+    pub(super) reach: S,
+}
+
+/// A run of entries in descending reach. A layer is a chain of them: each time a layer is opened further, a run with
+/// smaller reaches is added.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    first: u32,
+    past: u32,
+    next: u32,
+}
+
+/// One position.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layer<S> {
+    head: u32,
+    tail: u32,
+    /// Every label that is not opened has a reach strictly below this.
+    pub(super) floor: S,
+    /// The largest forward score; no label that has a way out has a larger one.
+    best: S,
+    /// The largest node score.
+    pub(super) peak: S,
+}
+
+/// All positions. Entries never move, so an index stays good while earlier layers are opened further.
+#[derive(Debug, Default)]
+pub(crate) struct Layers<S> {
+    entries: Vec<Entry<S>>,
+    segments: Vec<Segment>,
+    layers: Vec<Layer<S>>,
+}
+
+impl<S: Float> Layers<S> {
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.segments.clear();
+        self.layers.clear();
+    }
+
+    /// Begins the next position: nothing opened yet, so any label may reach anything.
+    pub(super) fn push_layer(&mut self, peak: S) {
+        let floor = S::from_f64(f64::INFINITY);
+        self.layers.push(Layer { head: NONE, tail: NONE, floor, best: S::FORBIDDEN, peak });
+    }
+
+    #[inline(always)]
+    pub(super) fn layer(&self, t: usize) -> &Layer<S> {
+        &self.layers[t]
+    }
+
+    /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have.
+    pub(super) fn extend(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S) {
+        let layer = &mut self.layers[t];
+        layer.floor = floor;
+        if fresh.is_empty() {
+            return;
+        }
+        sort_by_reach(fresh);
+        let first = self.entries.len() as u32;
+        self.entries.extend_from_slice(fresh);
+        for entry in fresh.iter() {
+            layer.best = layer.best.larger(entry.alpha);
+        }
+        let segment = self.segments.len() as u32;
+        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE });
+        match layer.tail {
+            NONE => layer.head = segment,
+            tail => self.segments[tail as usize].next = segment,
+        }
+        layer.tail = segment;
+    }
+
+    /// The opened labels of a position in descending reach, with their indices.
+    #[inline(always)]
+    pub(super) fn opened(&self, t: usize) -> Opened<'_, S> {
+        Opened { layers: self, segment: self.layers[t].head, at: 0, past: 0 }
+    }
+
+    /// Whether any label is opened at `t`.
+    #[inline(always)]
+    pub(super) fn is_opened(&self, t: usize) -> bool {
+        self.layers[t].head != NONE
+    }
+
+    /// The largest forward score of the opened labels, forbidden if there is none.
+    #[inline(always)]
+    pub(super) fn best(&self, t: usize) -> S {
+        self.layers[t].best
+    }
+
+    /// Pushes the best path: the last label with the largest reach, the lowest among equals, and the way back from it.
+    pub(super) fn trace(&self, out: &mut Decoded<S>) {
+        let positions = self.layers.len();
+        let (mut at, mut last) = (NONE, None::<&Entry<S>>);
+        for (index, entry) in self.opened(positions - 1) {
+            let better = last.is_none_or(|last| {
+                entry.reach > last.reach || (entry.reach == last.reach && entry.label < last.label)
+            });
+            if better {
+                (at, last) = (index, Some(entry));
+            }
+        }
+        let score = last.expect("a finished search opened a last label").reach;
+        for label in out.push_path(positions, score).iter_mut().rev() {
+            let entry = &self.entries[at as usize];
+            (*label, at) = (entry.label, entry.back);
+        }
+    }
+}
+
+/// Few labels are opened at a position, so insertion beats a general sort.
+fn sort_by_reach<S: Float>(entries: &mut [Entry<S>]) {
+    if entries.len() > 24 {
+        entries.sort_unstable_by(|a, b| b.reach.partial_cmp(&a.reach).expect("legal scores are ordered"));
+        return;
+    }
+    for i in 1..entries.len() {
+        let moving = entries[i];
+        let mut j = i;
+        while j > 0 && entries[j - 1].reach < moving.reach {
+            entries[j] = entries[j - 1];
+            j -= 1;
+        }
+        entries[j] = moving;
+    }
+}
+
+/// Iterator over the opened labels of one position.
+pub(super) struct Opened<'a, S> {
+    layers: &'a Layers<S>,
+    segment: u32,
+    at: u32,
+    past: u32,
+}
+
+impl<'a, S> Iterator for Opened<'a, S> {
+    type Item = (u32, &'a Entry<S>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at == self.past {
+            if self.segment == NONE {
+                return None;
+            }
+            let segment = self.layers.segments[self.segment as usize];
+            (self.at, self.past, self.segment) = (segment.first, segment.past, segment.next);
+        }
+        let index = self.at;
+        self.at += 1;
+        Some((index, &self.layers.entries[index as usize]))
+    }
+}

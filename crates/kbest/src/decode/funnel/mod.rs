@@ -1,0 +1,71 @@
+//! The funnel, our own decoder: reads every node score once and opens only labels that can matter.
+//!
+//! **Idea.** Walk forward. At each position one vector pass finds the few labels that could still be the best way to
+//! anything: those whose *reach*, the forward score plus the largest edge out of the label, comes up to what the best
+//! label is sure to reach. Only these are opened, that is, get their exact forward score, from the few opened labels
+//! before them, walked in descending reach and left as soon as the reach falls below the best value found. With the
+//! edges of trained models (a base value, few exceptions, tight row maxima) one to five labels a position are opened,
+//! out of thousands.
+//!
+//! **Why it is exact.** A label left out at `t` reaches less than the floor of its layer. A label at `t + 1` whose best
+//! value over opened labels is at least that floor has therefore found its true predecessor. Where a value is smaller
+//! (the best labels before have bad edges to it, or forbidden ones) and the label could matter, the layer before is
+//! opened further, and so on backwards, by a work list. Scores are forward sums in the judge's order and every
+//! comparison keeps equals, so the answer is plain Viterbi's to the last bit, ties included; no rounding slack is needed.
+//!
+//! **Cost.** One scan of the node scores, plus opened labels times the few predecessors walked: about `T L` on trained
+//! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and changes
+//! over when that is used up. Memory: the opened labels only. **When not.** Node scores that say nothing.
+//!
+//! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
+//! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
+
+mod layers;
+mod search;
+
+use super::{Decode, Decoded, Scratch, with_tally};
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::lattice::{Lattice, with_edges};
+use search::Search;
+
+pub(crate) use search::{Memory, Stop};
+
+/// Our own decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Funnel;
+
+impl<S: Float> Decode<S> for Funnel {
+    fn name(&self) -> &'static str {
+        "funnel"
+    }
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        _k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        match try_best(lattice, usize::MAX, scratch, out) {
+            Ok(()) => Ok(()),
+            Err(Stop::NoPath) => Err(Error::NoPath),
+            Err(Stop::OverBudget) => unreachable!("the budget is larger than any search"),
+        }
+    }
+}
+
+/// The best path, if it is found by looking at no more than `budget` edges.
+pub(crate) fn try_best<S: Float>(
+    lattice: &Lattice<'_, S>,
+    budget: usize,
+    scratch: &mut Scratch<S>,
+    out: &mut Decoded<S>,
+) -> Result<(), Stop> {
+    let memory = &mut scratch.funnel;
+    with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
+        Search::new(lattice, edges, memory, tally, S::ZERO, budget).run()
+    }))?;
+    memory.layers.trace(out);
+    Ok(())
+}
