@@ -25,7 +25,7 @@ mod viterbi_simd;
 mod viterbi_sparse;
 
 pub use astar::{Astar, Heuristic};
-pub use auto::Auto;
+pub use auto::{Auto, Engine, Engines, Facts, Plan};
 pub use beam::Beam;
 pub use carpediem::CarpeDiem;
 pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};

@@ -1,7 +1,7 @@
 //! The working memory of all decoders, owned by the caller and reused from sequence to sequence.
 
 use super::{
-    astar, auto, beam, carpediem, funnel, iterative_astar, staggered, viterbi, viterbi_simd, viterbi_sparse,
+    astar, beam, carpediem, funnel, iterative_astar, staggered, viterbi, viterbi_simd, viterbi_sparse,
 };
 use crate::kernel::Float;
 
@@ -12,7 +12,6 @@ pub struct Scratch<S: Float> {
     /// Count the work ([`super::Counters`]) while decoding.
     pub counting: bool,
     pub(crate) astar: astar::Memory<S>,
-    pub(crate) auto: auto::Memory<S>,
     pub(crate) beam: beam::Memory<S>,
     pub(crate) carpediem: carpediem::Memory<S>,
     pub(crate) funnel: funnel::Memory<S>,

@@ -156,11 +156,26 @@ kernels! {
     /// If the lengths differ.
     fn max_of_sum(row: &[Self], add: &[Self]) -> Self;
 
-    /// Appends to `found`, in ascending order, every `y` with `row[y] + add[y] >= threshold`.
+    /// The largest `(add + row[y]) + node[y]`, minus infinity if the rows are empty.
     ///
     /// # Panics
     /// If the lengths differ.
-    fn select_at_least(row: &[Self], add: &[Self], threshold: Self, found: &mut Vec<u32>);
+    fn largest_value(add: Self, row: &[Self], node: &[Self]) -> Self;
+
+    /// With `value[y] = max(add + row[y], least) + node[y]`: appends to `found`, in ascending order, every `y` with
+    /// `value[y] + way_out[y] >= threshold`, and returns the largest value of the other labels.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn select_reaching(
+        add: Self,
+        row: &[Self],
+        least: Self,
+        node: &[Self],
+        way_out: &[Self],
+        threshold: Self,
+        found: &mut Vec<u32>
+    ) -> Self;
 
     /// The lowest `y` with `row[y] >= threshold`, if there is one.
     fn first_at_least(row: &[Self], threshold: Self) -> Option<usize>;

@@ -33,11 +33,24 @@ impl Vector for float32x4_t {
         unsafe { vmaxq_f32(self, other) }
     }
     #[inline(always)]
+    unsafe fn largest_lane(self) -> f32 {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vmaxvq_f32(self) }
+    }
+    #[inline(always)]
     unsafe fn at_least(self, other: Self) -> u32 {
         // SAFETY: the caller promises the CPU feature. Each true lane keeps its own bit; the bits are summed.
         unsafe {
             let bits = vld1q_u32([1u32, 2, 4, 8].as_ptr());
             vaddvq_u32(vandq_u32(vcgeq_f32(self, other), bits))
+        }
+    }
+    #[inline(always)]
+    unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self) {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe {
+            let hits = vcgeq_f32(key, limit);
+            (key.at_least(limit), vbslq_f32(hits, vdupq_n_f32(f32::NEG_INFINITY), self))
         }
     }
 }
@@ -72,11 +85,24 @@ impl Vector for float64x2_t {
         unsafe { vmaxq_f64(self, other) }
     }
     #[inline(always)]
+    unsafe fn largest_lane(self) -> f64 {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vmaxvq_f64(self) }
+    }
+    #[inline(always)]
     unsafe fn at_least(self, other: Self) -> u32 {
         // SAFETY: the caller promises the CPU feature. Each true lane keeps its own bit; the bits are summed.
         unsafe {
             let bits = vld1q_u64([1u64, 2].as_ptr());
             vaddvq_u64(vandq_u64(vcgeq_f64(self, other), bits)) as u32
+        }
+    }
+    #[inline(always)]
+    unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self) {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe {
+            let hits = vcgeq_f64(key, limit);
+            (key.at_least(limit), vbslq_f64(hits, vdupq_n_f64(f64::NEG_INFINITY), self))
         }
     }
 }

@@ -40,13 +40,45 @@ pub(super) fn max_of_sum<S: Score>(row: &[S], add: &[S]) -> S {
     row.iter().zip(add).fold(S::FORBIDDEN, |best, (&r, &a)| best.larger(r + a))
 }
 
-pub(super) fn select_at_least<S: Score>(row: &[S], add: &[S], threshold: S, found: &mut Vec<u32>) {
-    assert_eq!(row.len(), add.len());
-    for (y, (&r, &a)) in row.iter().zip(add).enumerate() {
-        if r + a >= threshold {
+pub(super) fn largest_value<S: Score>(add: S, row: &[S], node: &[S]) -> S {
+    assert_eq!(row.len(), node.len());
+    row.iter().zip(node).fold(S::FORBIDDEN, |best, (&r, &n)| best.larger(add + r + n))
+}
+
+pub(super) fn select_reaching<S: Score>(
+    add: S,
+    row: &[S],
+    least: S,
+    node: &[S],
+    way_out: &[S],
+    threshold: S,
+    found: &mut Vec<u32>,
+) -> S {
+    select_reaching_from(0, add, row, least, node, way_out, threshold, found)
+}
+
+/// [`select_reaching`] for the labels from `first` on.
+pub(super) fn select_reaching_from<S: Score>(
+    first: usize,
+    add: S,
+    row: &[S],
+    least: S,
+    node: &[S],
+    way_out: &[S],
+    threshold: S,
+    found: &mut Vec<u32>,
+) -> S {
+    assert!(row.len() == node.len() && row.len() == way_out.len());
+    let mut others = S::FORBIDDEN;
+    for y in first..row.len() {
+        let value = (add + row[y]).larger(least) + node[y];
+        if value + way_out[y] >= threshold {
             found.push(y as u32);
+        } else {
+            others = others.larger(value);
         }
     }
+    others
 }
 
 pub(super) fn first_at_least<S: Score>(row: &[S], threshold: S) -> Option<usize> {

@@ -52,12 +52,13 @@ macro_rules! twin_tests {
             proptest! {
                 #[test]
                 fn rows(
-                    (a, b) in (0usize..70).prop_flat_map(|n| (row(n), row(n))),
+                    (a, b, c) in (0usize..70).prop_flat_map(|n| (row(n), row(n), row(n))),
+                    least in score(),
                     add in score(),
                     limit in -8i32..8
                 ) {
-                    let (a, b) = (cast(&a), cast(&b));
-                    let (add, limit) = (add as $float, limit as $float);
+                    let (a, b, c) = (cast(&a), cast(&b), cast(&c));
+                    let (add, limit, least) = (add as $float, limit as $float, least as $float);
                     on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
                         let (mut got, mut expected) = (a.clone(), a.clone());
                         kernels::max_plus_row(&mut got, add, &b);
@@ -77,9 +78,10 @@ macro_rules! twin_tests {
                             scalar::first_sum_at_least(&a, &b, limit)
                         );
                         let (mut found, mut wanted) = (vec![7], vec![7]);
-                        kernels::select_at_least(&a, &b, limit, &mut found);
-                        scalar::select_at_least(&a, &b, limit, &mut wanted);
-                        assert_eq!(found, wanted);
+                        let others = kernels::select_reaching(add, &a, least, &b, &c, limit, &mut found);
+                        let expected = scalar::select_reaching(add, &a, least, &b, &c, limit, &mut wanted);
+                        assert_eq!((others, found), (expected, wanted));
+                        assert_eq!(kernels::largest_value(add, &a, &b), scalar::largest_value(add, &a, &b));
                     });
                 }
 

@@ -21,18 +21,12 @@ pub(super) trait Vector: Copy {
     unsafe fn add(self, other: Self) -> Self;
     /// Lane-wise `if self > other { self } else { other }`.
     unsafe fn larger(self, other: Self) -> Self;
+    /// The largest lane.
+    unsafe fn largest_lane(self) -> Self::Element;
     /// Bit `i` is set if lane `i` of `self` is at least that of `other`.
     unsafe fn at_least(self, other: Self) -> u32;
-}
-
-/// Largest lane.
-#[inline(always)]
-unsafe fn largest_lane<V: Vector>(vector: V) -> V::Element {
-    let mut lanes = [V::Element::FORBIDDEN; super::LANES];
-    const { assert!(V::LANES <= super::LANES) };
-    // SAFETY: `lanes` holds at least `V::LANES` scores.
-    unsafe { vector.store(lanes.as_mut_ptr()) };
-    lanes.iter().fold(V::Element::FORBIDDEN, |best, &lane| best.larger(lane))
+    /// The bits of `key.at_least(limit)`, and this vector with minus infinity in those lanes.
+    unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self);
 }
 
 #[inline(always)]
@@ -150,7 +144,7 @@ pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
             best[0] = V::load(r.add(y)).larger(best[0]);
             y += lanes;
         }
-        largest_lane(best[0].larger(best[1]).larger(best[2].larger(best[3])))
+        best[0].larger(best[1]).larger(best[2].larger(best[3])).largest_lane()
     };
     body.larger(super::scalar::largest(&row[whole..]))
 }
@@ -176,40 +170,73 @@ pub(super) unsafe fn max_of_sum<V: Vector>(row: &[V::Element], add: &[V::Element
             best[0] = V::load(r.add(y)).add(V::load(a.add(y))).larger(best[0]);
             y += lanes;
         }
-        largest_lane(best[0].larger(best[1]))
+        best[0].larger(best[1]).largest_lane()
     };
     body.larger(super::scalar::max_of_sum(&row[whole..], &add[whole..]))
 }
 
 #[inline(always)]
-pub(super) unsafe fn select_at_least<V: Vector>(
+pub(super) unsafe fn largest_value<V: Vector>(
+    add: V::Element,
     row: &[V::Element],
-    add: &[V::Element],
+    node: &[V::Element],
+) -> V::Element {
+    assert_eq!(row.len(), node.len());
+    let lanes = V::LANES;
+    let (whole, twos) = (row.len() - row.len() % lanes, row.len() - row.len() % (2 * lanes));
+    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
+    let body = unsafe {
+        let (r, n, a) = (row.as_ptr(), node.as_ptr(), V::splat(add));
+        let mut best = [V::splat(V::Element::FORBIDDEN); 2];
+        let mut y = 0;
+        while y < twos {
+            for (i, b) in best.iter_mut().enumerate() {
+                let at = y + i * lanes;
+                *b = a.add(V::load(r.add(at))).add(V::load(n.add(at))).larger(*b);
+            }
+            y += 2 * lanes;
+        }
+        while y < whole {
+            best[0] = a.add(V::load(r.add(y))).add(V::load(n.add(y))).larger(best[0]);
+            y += lanes;
+        }
+        best[0].larger(best[1]).largest_lane()
+    };
+    body.larger(super::scalar::largest_value(add, &row[whole..], &node[whole..]))
+}
+
+#[inline(always)]
+pub(super) unsafe fn select_reaching<V: Vector>(
+    add: V::Element,
+    row: &[V::Element],
+    least: V::Element,
+    node: &[V::Element],
+    way_out: &[V::Element],
     threshold: V::Element,
     found: &mut Vec<u32>,
-) {
-    assert_eq!(row.len(), add.len());
-    let lanes = V::LANES;
-    let whole = row.len() - row.len() % lanes;
+) -> V::Element {
+    assert!(row.len() == node.len() && row.len() == way_out.len());
+    let whole = row.len() - row.len() % V::LANES;
     // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    unsafe {
-        let (r, a) = (row.as_ptr(), add.as_ptr());
-        let limit = V::splat(threshold);
+    let others = unsafe {
+        let (r, n, w) = (row.as_ptr(), node.as_ptr(), way_out.as_ptr());
+        let (a, floor, limit) = (V::splat(add), V::splat(least), V::splat(threshold));
+        let mut quiet = V::splat(V::Element::FORBIDDEN);
         let mut y = 0;
         while y < whole {
-            let mut hits = V::load(r.add(y)).add(V::load(a.add(y))).at_least(limit);
+            let value = a.add(V::load(r.add(y))).larger(floor).add(V::load(n.add(y)));
+            let (mut hits, others) = value.split_at_least(value.add(V::load(w.add(y))), limit);
+            quiet = others.larger(quiet);
             while hits != 0 {
                 found.push(y as u32 + hits.trailing_zeros());
                 hits &= hits - 1;
             }
-            y += lanes;
+            y += V::LANES;
         }
-    }
-    for y in whole..row.len() {
-        if row[y] + add[y] >= threshold {
-            found.push(y as u32);
-        }
-    }
+        quiet.largest_lane()
+    };
+    let tail = super::scalar::select_reaching_from(whole, add, row, least, node, way_out, threshold, found);
+    others.larger(tail)
 }
 
 #[inline(always)]
@@ -293,14 +320,28 @@ macro_rules! compile_kernels {
                 unsafe { vector::max_of_sum::<$vector>(row, add) }
             }
             #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn select_at_least(
+            pub(in crate::kernel) fn largest_value(
+                add: $element,
                 row: &[$element],
-                add: &[$element],
+                node: &[$element],
+            ) -> $element {
+                // SAFETY: as above.
+                unsafe { vector::largest_value::<$vector>(add, row, node) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn select_reaching(
+                add: $element,
+                row: &[$element],
+                least: $element,
+                node: &[$element],
+                way_out: &[$element],
                 threshold: $element,
                 found: &mut Vec<u32>,
-            ) {
+            ) -> $element {
                 // SAFETY: as above.
-                unsafe { vector::select_at_least::<$vector>(row, add, threshold, found) }
+                unsafe {
+                    vector::select_reaching::<$vector>(add, row, least, node, way_out, threshold, found)
+                }
             }
             #[target_feature(enable = $feature)]
             pub(in crate::kernel) fn first_at_least(row: &[$element], threshold: $element) -> Option<usize> {

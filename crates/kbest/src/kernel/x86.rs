@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 
 macro_rules! implement_vector {
     ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident,
-     |$a:ident, $b:ident| $at_least:expr) => {
+     |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
+     |$rest:ident, $key:ident, $limit:ident| $split:expr) => {
         impl Vector for $vector {
             type Element = $element;
             const LANES: usize = $lanes;
@@ -36,13 +37,42 @@ macro_rules! implement_vector {
                 unsafe { $max(self, other) }
             }
             #[inline(always)]
+            unsafe fn largest_lane(self) -> $element {
+                let $v = self;
+                // SAFETY: the caller promises the CPU feature.
+                unsafe { $largest_lane }
+            }
+            #[inline(always)]
             unsafe fn at_least(self, other: Self) -> u32 {
                 let ($a, $b) = (self, other);
                 // SAFETY: the caller promises the CPU feature.
                 unsafe { $at_least as u32 }
             }
+            #[inline(always)]
+            unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self) {
+                let ($rest, $key, $limit) = (self, key, limit);
+                // SAFETY: the caller promises the CPU feature.
+                unsafe { $split }
+            }
         }
     };
+}
+
+/// Largest of four single-precision lanes.
+#[inline(always)]
+unsafe fn largest_of_four(v: __m128) -> f32 {
+    // SAFETY: SSE is part of x86-64.
+    unsafe {
+        let pairs = _mm_max_ps(v, _mm_movehl_ps(v, v));
+        _mm_cvtss_f32(_mm_max_ss(pairs, _mm_shuffle_ps::<1>(pairs, pairs)))
+    }
+}
+
+/// Largest of two double-precision lanes.
+#[inline(always)]
+unsafe fn largest_of_two(v: __m128d) -> f64 {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { _mm_cvtsd_f64(_mm_max_sd(v, _mm_unpackhi_pd(v, v))) }
 }
 
 implement_vector!(
@@ -54,7 +84,12 @@ implement_vector!(
     _mm512_set1_ps,
     _mm512_add_ps,
     _mm512_max_ps,
-    |a, b| _mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b)
+    |v| _mm512_reduce_max_ps(v),
+    |a, b| _mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b),
+    |rest, key, limit| {
+        let hits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(key, limit);
+        (hits as u32, _mm512_mask_mov_ps(rest, hits, _mm512_set1_ps(f32::NEG_INFINITY)))
+    }
 );
 implement_vector!(
     __m512d,
@@ -65,7 +100,12 @@ implement_vector!(
     _mm512_set1_pd,
     _mm512_add_pd,
     _mm512_max_pd,
-    |a, b| _mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b)
+    |v| _mm512_reduce_max_pd(v),
+    |a, b| _mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b),
+    |rest, key, limit| {
+        let hits = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(key, limit);
+        (hits as u32, _mm512_mask_mov_pd(rest, hits, _mm512_set1_pd(f64::NEG_INFINITY)))
+    }
 );
 implement_vector!(
     __m256,
@@ -76,7 +116,13 @@ implement_vector!(
     _mm256_set1_ps,
     _mm256_add_ps,
     _mm256_max_ps,
-    |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a, b))
+    |v| largest_of_four(_mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v))),
+    |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a, b)),
+    |rest, key, limit| {
+        let hits = _mm256_cmp_ps::<_CMP_GE_OQ>(key, limit);
+        let others = _mm256_blendv_ps(rest, _mm256_set1_ps(f32::NEG_INFINITY), hits);
+        (_mm256_movemask_ps(hits) as u32, others)
+    }
 );
 implement_vector!(
     __m256d,
@@ -87,7 +133,13 @@ implement_vector!(
     _mm256_set1_pd,
     _mm256_add_pd,
     _mm256_max_pd,
-    |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a, b))
+    |v| largest_of_two(_mm_max_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v))),
+    |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a, b)),
+    |rest, key, limit| {
+        let hits = _mm256_cmp_pd::<_CMP_GE_OQ>(key, limit);
+        let others = _mm256_blendv_pd(rest, _mm256_set1_pd(f64::NEG_INFINITY), hits);
+        (_mm256_movemask_pd(hits) as u32, others)
+    }
 );
 
 compile_kernels!(avx512_f32, "avx512f", __m512, f32);

@@ -35,8 +35,6 @@ pub struct BoundsView<'a, S> {
     pub row: PerLabel<'a, S>,
     /// At least every edge that enters label `y`.
     pub column: PerLabel<'a, S>,
-    /// `column[y] + row[y]`, if the edges out of the position are the same matrix as those into it.
-    pub through: Option<&'a [S]>,
     /// What an edge usually scores: the base of sparse edges, else about the median. A guess, not a bound.
     pub typical: S,
     /// The smallest of `row` that is not forbidden: whatever label a path is in, some edge out of it may score as
@@ -59,7 +57,6 @@ pub(crate) struct MatrixBounds<S: Float> {
     pub overall: S,
     pub row: AlignedVec<S>,
     pub column: AlignedVec<S>,
-    pub through: AlignedVec<S>,
     pub typical: S,
     pub smallest_row: S,
     pub magnitude: f64, // largest finite |edge|
@@ -68,10 +65,8 @@ pub(crate) struct MatrixBounds<S: Float> {
 impl<S: Float> MatrixBounds<S> {
     /// From the largest edge of each row and column.
     pub(crate) fn new(row: AlignedVec<S>, column: AlignedVec<S>, typical: S, magnitude: f64) -> Self {
-        let mut through = column.clone();
-        S::add_row(&mut through, &row);
         let smallest_row = smallest_legal(&row);
-        MatrixBounds { overall: S::largest(&row), row, column, through, typical, smallest_row, magnitude }
+        MatrixBounds { overall: S::largest(&row), row, column, typical, smallest_row, magnitude }
     }
 
     pub(crate) fn view(&self) -> BoundsView<'_, S> {
@@ -79,7 +74,6 @@ impl<S: Float> MatrixBounds<S> {
             overall: self.overall,
             row: PerLabel::Each(&self.row),
             column: PerLabel::Each(&self.column),
-            through: Some(&self.through),
             typical: self.typical,
             smallest_row: self.smallest_row,
         }

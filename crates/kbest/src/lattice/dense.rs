@@ -25,6 +25,7 @@ pub struct DenseEdges<S: Float> {
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
     columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
+    exceptions: usize,                // edges that are not the typical one
     sparse: OnceLock<SparseEdges<S>>,
 }
 
@@ -48,6 +49,7 @@ impl<S: Float> DenseEdges<S> {
         // A step coprime to most row lengths visits all rows and columns.
         let step = (scores.len() / SAMPLE).max(1) | 1;
         let typical = typical_value(scores.iter().copied().step_by(step));
+        let exceptions = scores.iter().filter(|&&w| w != typical).count();
         let bounds = MatrixBounds::new(row, column, typical, magnitude);
         Ok(DenseEdges {
             scores: own,
@@ -55,6 +57,7 @@ impl<S: Float> DenseEdges<S> {
             stride,
             bounds,
             columns: OnceLock::new(),
+            exceptions,
             sparse: OnceLock::new(),
         })
     }
@@ -83,6 +86,11 @@ impl<S: Float> DenseEdges<S> {
             }
         }
         columns
+    }
+
+    /// Number of edges that differ from the typical one.
+    pub fn exceptions(&self) -> usize {
+        self.exceptions
     }
 
     /// The same edges as a base value (the typical one) and exceptions; made once.

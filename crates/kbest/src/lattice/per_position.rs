@@ -93,7 +93,6 @@ impl<S: Float> EdgeScores<S> for PerPositionView<'_, S> {
         self.matrix(t).column(t, y, buffer)
     }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
-        // The next position may use another matrix.
-        BoundsView { through: None, ..self.matrix(t).bounds(t) }
+        self.matrix(t).bounds(t)
     }
 }

@@ -33,12 +33,14 @@ struct Segment {
 pub(super) struct Layer<S> {
     head: u32,
     tail: u32,
+    /// Number of opened labels.
+    pub(super) opened: u32,
     /// Every label that is not opened has a reach strictly below this.
     pub(super) floor: S,
-    /// The largest forward score; no label that has a way out has a larger one.
-    best: S,
-    /// The largest node score.
-    pub(super) peak: S,
+    /// No label that is not opened has a larger forward score than this.
+    pub(super) rest: S,
+    /// The largest forward score of the opened labels; none that has a way out has a larger one.
+    pub(super) best: S,
 }
 
 /// All positions. Entries never move, so an index stays good while earlier layers are opened further.
@@ -56,10 +58,12 @@ impl<S: Float> Layers<S> {
         self.layers.clear();
     }
 
-    /// Begins the next position: nothing opened yet, so any label may reach anything.
-    pub(super) fn push_layer(&mut self, peak: S) {
-        let floor = S::from_f64(f64::INFINITY);
-        self.layers.push(Layer { head: NONE, tail: NONE, floor, best: S::FORBIDDEN, peak });
+    /// Begins the next position: nothing opened yet, so any label may be anything.
+    pub(super) fn push_layer(&mut self) {
+        let unknown = S::from_f64(f64::INFINITY);
+        let layer =
+            Layer { head: NONE, tail: NONE, opened: 0, floor: unknown, rest: unknown, best: S::FORBIDDEN };
+        self.layers.push(layer);
     }
 
     #[inline(always)]
@@ -67,10 +71,12 @@ impl<S: Float> Layers<S> {
         &self.layers[t]
     }
 
-    /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have.
-    pub(super) fn extend(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S) {
+    /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have. No label left out has a
+    /// larger score than `rest`.
+    pub(super) fn extend(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S, rest: S) {
         let layer = &mut self.layers[t];
-        layer.floor = floor;
+        (layer.floor, layer.rest) = (floor, rest);
+        layer.opened += fresh.len() as u32;
         if fresh.is_empty() {
             return;
         }
@@ -93,18 +99,6 @@ impl<S: Float> Layers<S> {
     #[inline(always)]
     pub(super) fn opened(&self, t: usize) -> Opened<'_, S> {
         Opened { layers: self, segment: self.layers[t].head, at: 0, past: 0 }
-    }
-
-    /// Whether any label is opened at `t`.
-    #[inline(always)]
-    pub(super) fn is_opened(&self, t: usize) -> bool {
-        self.layers[t].head != NONE
-    }
-
-    /// The largest forward score of the opened labels, forbidden if there is none.
-    #[inline(always)]
-    pub(super) fn best(&self, t: usize) -> S {
-        self.layers[t].best
     }
 
     /// Pushes the best path: the last label with the largest reach, the lowest among equals, and the way back from it.

@@ -29,7 +29,7 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
-pub(crate) use search::{Memory, Stop};
+pub(crate) use search::{Budget, Memory, Stop};
 
 /// Our own decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,24 +47,24 @@ impl<S: Float> Decode<S> for Funnel {
         scratch: &mut Scratch<S>,
         out: &mut Decoded<S>,
     ) -> Result<()> {
-        match try_best(lattice, usize::MAX, scratch, out) {
+        match try_best(lattice, Budget::UNLIMITED, scratch, out) {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
-            Err(Stop::OverBudget) => unreachable!("the budget is larger than any search"),
+            Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
         }
     }
 }
 
-/// The best path, if it is found by looking at no more than `budget` edges.
+/// The best path, if it is found within the budget.
 pub(crate) fn try_best<S: Float>(
     lattice: &Lattice<'_, S>,
-    budget: usize,
+    budget: Budget,
     scratch: &mut Scratch<S>,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
     let memory = &mut scratch.funnel;
     with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
-        Search::new(lattice, edges, memory, tally, S::ZERO, budget).run()
+        Search { lattice, edges, memory, tally, margin: S::ZERO, budget }.run()
     }))?;
     memory.layers.trace(out);
     Ok(())

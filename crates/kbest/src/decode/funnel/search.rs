@@ -2,8 +2,12 @@
 
 use super::layers::{Entry, Layers, NONE};
 use crate::decode::Tally;
-use crate::kernel::{AlignedVec, Float, LANES, argmax};
+use crate::kernel::{AlignedVec, Float, LANES, argmax, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
+
+/// Up to this many labels, and this many of them opened, all their edges are read in vector passes; otherwise the labels
+/// that matter are found by the largest edge into each. Rows of more labels than this come from a slower cache.
+const READ_ROWS: (usize, u32) = (640, 4);
 
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,16 +18,38 @@ pub(crate) enum Stop {
     OverBudget,
 }
 
+/// How much work a search may do, in edges looked at (a vector of them counts as one).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// At hand.
+    pub(crate) left: usize,
+    /// Added for every position done, after the first two.
+    pub(crate) per_position: usize,
+}
+
+impl Budget {
+    /// As much as it takes.
+    pub(crate) const UNLIMITED: Budget = Budget { left: usize::MAX, per_position: 0 };
+}
+
+/// What it costs to weigh a label, in the same unit, its edges left out (measured).
+const LABEL_COST: usize = 16;
+
+/// What an ordinary position costs besides its passes over the labels: a few labels found and opened.
+const POSITION_COST: usize = 4 * LABEL_COST;
+
 /// Working memory of the search.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
-    gains: AlignedVec<S>, // L: largest edge in plus largest way out, where no matrix has it ready
-    found: Vec<u32>,      // labels that a scan could not rule out
+    values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
+    buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
+    ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
+    found: Vec<u32>,       // labels that may reach the floor
     candidates: Vec<Candidate<S>>, // the best way into each of them
-    fresh: Vec<Entry<S>>, // labels about to be opened
+    fresh: Vec<Entry<S>>,  // labels about to be opened
     pending: Vec<(usize, S)>, // positions to be opened further, and how far
-    is_open: Vec<bool>,   // L: labels that the layer at hand has already
+    is_open: Vec<bool>,    // L: labels that the layer at hand has already
 }
 
 /// The best way into a label over the opened labels before it.
@@ -36,38 +62,31 @@ struct Candidate<S> {
 
 /// One search over one lattice.
 pub(super) struct Search<'s, 'l, S: Float, E, T> {
-    lattice: &'l Lattice<'l, S>,
-    edges: &'l E,
-    memory: &'s mut Memory<S>,
-    tally: &'s mut T,
+    pub(super) lattice: &'l Lattice<'l, S>,
+    pub(super) edges: &'l E,
+    pub(super) memory: &'s mut Memory<S>,
+    pub(super) tally: &'s mut T,
     /// Keep every label on any path that loses at most this much against the best.
-    margin: S,
-    /// Edges that may still be looked at (a vector of a scan counts as one).
-    budget: usize,
-    /// No term of a scan's sums is larger, but for node scores and forward scores.
-    magnitude: f64,
+    pub(super) margin: S,
+    pub(super) budget: Budget,
 }
 
-impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
-    pub(super) fn new(
-        lattice: &'l Lattice<'l, S>,
-        edges: &'l E,
-        memory: &'s mut Memory<S>,
-        tally: &'s mut T,
-        margin: S,
-        budget: usize,
-    ) -> Self {
-        let magnitude = 2.0 * lattice.edges().magnitude() + lattice.border_magnitude();
-        Search { lattice, edges, memory, tally, margin, budget, magnitude }
-    }
-
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn run(&mut self) -> Result<(), Stop> {
-        self.memory.layers.clear();
-        self.memory.is_open.clear();
-        self.memory.is_open.resize(self.lattice.labels(), false);
-        self.memory.pending.clear();
+        let labels = self.lattice.labels();
+        let memory = &mut *self.memory;
+        memory.layers.clear();
+        memory.values.resize_for_overwrite(labels);
+        memory.buffer.resize_for_overwrite(padded(labels));
+        memory.ways_out.resize_for_overwrite(labels);
+        memory.is_open.clear();
+        memory.is_open.resize(labels, false);
+        memory.pending.clear();
         self.tally.round();
+        let passes = 4 * labels.div_ceil(LANES);
         for t in 0..self.lattice.positions() {
+            let earned = passes + POSITION_COST + if t < 2 { 0 } else { self.budget.per_position };
+            self.budget.left = self.budget.left.saturating_add(earned);
             self.open(t)?;
         }
         Ok(())
@@ -76,60 +95,26 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
     /// Opens position `t` down to a floor that its best label is sure to reach. A label below it is worse than the best
     /// one and cannot lead to any value above the floor; [`Search::deepen`] is there for the values that are not.
     fn open(&mut self, t: usize) -> Result<(), Stop> {
-        let (likely, peak) = argmax(self.lattice.node_row(t)).ok_or(Stop::NoPath)?;
-        self.memory.layers.push_layer(peak);
-        let mut looked = 0;
-        let (value, _) = self.best_way_in(t, likely, &mut looked);
-        let mut floor = self.sure_reach(t, value, likely) - self.margin;
+        self.memory.layers.push_layer();
+        let mut floor = self.first_floor(t)? - self.margin;
         if floor.is_forbidden() {
-            return self.grope(t, peak);
+            return self.grope(t);
         }
         loop {
-            self.scan(t, floor)?;
+            let rest = self.select(t, floor)?;
             floor = floor.larger(self.weigh(t)? - self.margin);
-            match self.settle(t, floor) {
-                Some(need) => self.deepen(t - 1, need)?,
-                None => break,
+            match self.settle(t, floor, rest) {
+                Ok(rest) => {
+                    self.commit(t, floor, rest);
+                    return Ok(());
+                }
+                Err(need) => self.deepen(t - 1, need)?,
             }
         }
-        self.commit(t, floor);
-        Ok(())
-    }
-
-    /// Opens a position whose likeliest label cannot be had: looks at others, step by step, at last at all of them.
-    #[cold]
-    fn grope(&mut self, t: usize, peak: S) -> Result<(), Stop> {
-        let top = if t == 0 { peak } else { self.memory.layers.best(t - 1) + peak };
-        let mut step = S::from_f64(4.0 * self.lattice.edges().magnitude() + 1.0);
-        while self.memory.layers.best(t).is_forbidden() {
-            if self.memory.layers.layer(t).floor.is_forbidden() {
-                return Err(Stop::NoPath);
-            }
-            step = step + step + step + step;
-            self.deepen(t, if step.to_f64() < 1e30 { top - step } else { S::FORBIDDEN })?;
-        }
-        let sure = if self.is_last(t) {
-            self.memory.layers.opened(t).fold(S::FORBIDDEN, |sure, (_, entry)| sure.larger(entry.reach))
-        } else {
-            self.memory.layers.best(t) + self.edges.bounds(t + 1).least_way_out()
-        };
-        self.deepen(t, sure - self.margin)
-    }
-
-    /// What a label with this value is sure to reach: more than this for at least one label after it, or the end.
-    #[inline(always)]
-    fn sure_reach(&self, t: usize, value: S, y: usize) -> S {
-        let score = value + self.lattice.node_row(t)[y];
-        if self.is_last(t) {
-            return self.lattice.with_end_score(score, y);
-        }
-        let bounds = self.edges.bounds(t + 1);
-        // Dead ends do not count: nothing follows from how good they are.
-        let way_out = if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { bounds.least_way_out() };
-        score + way_out
     }
 
     /// Opens position `t` down to `floor`, and positions before it as far as that needs.
+    #[cold]
     fn deepen(&mut self, t: usize, floor: S) -> Result<(), Stop> {
         let bottom = self.memory.pending.len();
         self.memory.pending.push((t, floor));
@@ -139,55 +124,124 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
                 continue;
             }
             self.tally.round();
-            self.scan(t, floor)?;
+            let rest = self.select(t, floor)?;
+            self.drop_opened(t);
             self.weigh(t)?;
-            match self.settle(t, floor) {
-                Some(need) => self.memory.pending.push((t - 1, need)),
-                None => self.commit(t, floor),
+            match self.settle(t, floor, rest) {
+                Ok(rest) => self.commit(t, floor, rest),
+                Err(need) => self.memory.pending.push((t - 1, need)),
             }
         }
         Ok(())
     }
 
-    fn commit(&mut self, t: usize, floor: S) {
+    /// Opens a position whose likeliest label cannot be had: looks at others, step by step, at last at all of them.
+    #[cold]
+    fn grope(&mut self, t: usize) -> Result<(), Stop> {
+        let peak = S::largest(self.lattice.node_row(t));
+        let top = if t == 0 { peak } else { self.memory.layers.layer(t - 1).best + peak };
+        let mut step = S::from_f64(4.0 * self.lattice.edges().magnitude() + 1.0);
+        while self.memory.layers.layer(t).best.is_forbidden() {
+            if self.memory.layers.layer(t).floor.is_forbidden() {
+                return Err(Stop::NoPath);
+            }
+            step = step + step + step + step;
+            self.deepen(t, if step.to_f64() < 1e30 { top - step } else { S::FORBIDDEN })?;
+        }
+        let sure = if self.is_last(t) {
+            self.memory.layers.opened(t).fold(S::FORBIDDEN, |sure, (_, entry)| sure.larger(entry.reach))
+        } else {
+            self.memory.layers.layer(t).best + self.edges.bounds(t + 1).least_way_out()
+        };
+        self.deepen(t, sure - self.margin)
+    }
+
+    fn commit(&mut self, t: usize, floor: S, rest: S) {
         self.tally.nodes(t, self.memory.fresh.len());
-        self.memory.layers.extend(t, &mut self.memory.fresh, floor);
+        self.memory.layers.extend(t, &mut self.memory.fresh, floor, rest);
     }
 
     fn is_last(&self, t: usize) -> bool {
         t + 1 == self.lattice.positions()
     }
 
-    /// Finds every label of position `t` that may reach `floor` and is not opened.
-    ///
-    /// Upper bound: the best score before, plus the largest edge in, plus the node, plus the largest way out. The sum is
-    /// not added in the judge's order. Three roundings there and two here are each off by at most the unit roundoff
-    /// times the sum of the terms' magnitudes (those of a label that passes are bounded by the others'), so a threshold
-    /// lowered by eight such units misses no label.
-    fn scan(&mut self, t: usize, floor: S) -> Result<(), Stop> {
-        let node = self.lattice.node_row(t);
-        let before = if t == 0 { S::ZERO } else { self.memory.layers.best(t - 1) };
-        let peak = self.memory.layers.layer(t).peak;
-        let threshold = if floor.is_forbidden() {
-            S::FORBIDDEN
-        } else {
-            let (floor, before) = (floor.to_f64(), before.to_f64());
-            let magnitude = floor.abs() + 2.0 * before.abs() + peak.to_f64().abs() + self.magnitude;
-            S::from_f64(floor - before - 8.0 * S::UNIT_ROUNDOFF * magnitude)
-        };
-        let Memory { layers, gains, found, is_open, .. } = &mut *self.memory;
-        found.clear();
-        let gains = gains_at(self.lattice, self.edges, t, gains);
-        S::select_at_least(node, gains, threshold, found);
-        if layers.is_opened(t) {
-            layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
-            found.retain(|&y| !is_open[y as usize]);
-            layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
-        }
-        self.spend(2 * node.len().div_ceil(LANES))
+    /// Whether the edges of all opened labels before `t` are to be read in vector passes.
+    fn reads_rows(&self, t: usize) -> bool {
+        let (labels, opened) = READ_ROWS;
+        self.lattice.labels() <= labels && self.memory.layers.layer(t - 1).opened <= opened
     }
 
-    /// Finds the best way into each found label, and returns what is sure to be reached by one of them.
+    /// What the label with the best node score is sure to reach; forbidden if it cannot be had.
+    fn first_floor(&mut self, t: usize) -> Result<S, Stop> {
+        let (likely, _) = argmax(self.lattice.node_row(t)).ok_or(Stop::NoPath)?;
+        let mut looked = 0;
+        let (value, _) = self.best_way_in(t, likely, &mut looked);
+        self.tally.edges(looked);
+        Ok(self.sure_reach(t, value, likely))
+    }
+
+    /// What a label with this value is sure to reach.
+    #[inline(always)]
+    fn sure_reach(&self, t: usize, value: S, y: usize) -> S {
+        let score = value + self.lattice.node_row(t)[y];
+        if self.is_last(t) {
+            return self.lattice.with_end_score(score, y);
+        }
+        let bounds = self.edges.bounds(t + 1);
+        // Nothing follows from how good a dead end is.
+        if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
+    }
+
+    /// Finds every label at `t` that may reach `floor`, and returns a bound on the scores of the others.
+    ///
+    /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
+    /// labels that are not opened the floor of their layer; then the node and the largest way out. All are sums in the
+    /// judge's order, so no label is missed by rounding.
+    fn select(&mut self, t: usize, floor: S) -> Result<S, Stop> {
+        let node = self.lattice.node_row(t);
+        let labels = node.len();
+        let ways_out =
+            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
+        let (mut passes, reads_rows) = (1, t > 0 && self.reads_rows(t));
+        let Memory { layers, values, buffer, ways_out: spread, found, .. } = &mut *self.memory;
+        found.clear();
+        let ways_out = as_slice(ways_out, spread);
+        let rest = if t == 0 {
+            let start = as_slice(border(self.lattice.start()), values);
+            S::select_reaching(S::ZERO, start, S::FORBIDDEN, node, ways_out, floor, found)
+        } else {
+            let before = layers.layer(t - 1);
+            let (add, row) = match (self.edges.bounds(t).column, layers.opened(t - 1).next()) {
+                (PerLabel::Each(_), Some((_, only))) if reads_rows && before.opened == 1 => {
+                    (only.alpha, &self.edges.row(t, only.label as usize, buffer)[..labels])
+                }
+                (PerLabel::Each(_), _) if reads_rows => {
+                    values.fill(S::FORBIDDEN);
+                    for (_, entry) in layers.opened(t - 1) {
+                        let row = self.edges.row(t, entry.label as usize, buffer);
+                        S::max_plus_row(values, entry.alpha, &row[..labels]);
+                        passes += 1;
+                    }
+                    (S::ZERO, &values[..])
+                }
+                (column, _) => (before.best, as_slice(column, values)),
+            };
+            S::select_reaching(add, row, before.floor, node, ways_out, floor, found)
+        };
+        let found = self.memory.found.len();
+        self.spend((passes + 1) * labels.div_ceil(LANES) + LABEL_COST * found)?;
+        Ok(rest)
+    }
+
+    /// Forgets the found labels that are open already.
+    fn drop_opened(&mut self, t: usize) {
+        let Memory { layers, found, is_open, .. } = &mut *self.memory;
+        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
+        found.retain(|&y| !is_open[y as usize]);
+        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
+    }
+
+    /// Finds the best way into each found label, and returns what one of them is sure to reach.
     fn weigh(&mut self, t: usize) -> Result<S, Stop> {
         let mut sure = S::FORBIDDEN;
         let mut looked = 0;
@@ -197,43 +251,13 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
             let (value, back) = self.best_way_in(t, label as usize, &mut looked);
             sure = sure.larger(self.sure_reach(t, value, label as usize));
             self.memory.candidates.push(Candidate { label, back, value });
+            if looked > self.budget.left {
+                break; // found out below
+            }
         }
         self.tally.edges(looked);
         self.spend(looked)?;
         Ok(sure)
-    }
-
-    /// Makes the candidates that reach `floor` ready to be opened. If one of them may have a better way in over a label
-    /// that is not opened, returns how far the position before must be opened for all of them to be settled.
-    fn settle(&mut self, t: usize, floor: S) -> Option<S> {
-        let node = self.lattice.node_row(t);
-        let floor_before = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
-        let ways_out =
-            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
-        let mut need: Option<S> = None;
-        let Memory { candidates, fresh, .. } = &mut *self.memory;
-        fresh.clear();
-        for &Candidate { label, back, value } in candidates.iter() {
-            let y = label as usize;
-            let way_out = ways_out.at(y);
-            // Labels not opened before lead to values strictly below `floor_before`, so this label is settled if its own
-            // value, less the margin, is not below that.
-            let settled = value - self.margin >= floor_before;
-            let at_most = if settled { value } else { value.larger(floor_before) };
-            let reach = at_most + node[y] + way_out;
-            if reach < floor || reach.is_forbidden() {
-                continue; // upper bound: it does not reach the floor
-            }
-            if settled {
-                fresh.push(Entry { label, back, alpha: value + node[y], reach });
-            } else {
-                // Only a value that reaches the floor, and is not worse than the label's own, need be found.
-                let useful = value.larger(floor - way_out - node[y]) - self.margin;
-                let wanted = if useful < floor_before { useful } else { value - self.margin };
-                need = Some(need.map_or(wanted, |need| if wanted < need { wanted } else { need }));
-            }
-        }
-        need
     }
 
     /// The best opened label before `y` and the value it leads to; the lowest among equals, though they are walked in
@@ -258,54 +282,68 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
         (value, back)
     }
 
-    fn spend(&mut self, edges: usize) -> Result<(), Stop> {
-        match self.budget.checked_sub(edges) {
-            Some(left) => {
-                self.budget = left;
-                Ok(())
-            }
-            None => Err(Stop::OverBudget),
+    /// Makes the candidates that reach `floor` ready to be opened, and returns a bound on the scores of all others, given
+    /// that of the labels not found. If one of them may have a better way in over a label that is not opened, the error
+    /// is how far the position before must be opened for all of them to be settled.
+    fn settle(&mut self, t: usize, floor: S, mut rest: S) -> Result<S, S> {
+        let node = self.lattice.node_row(t);
+        let ways_out =
+            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
+        let Memory { layers, candidates, fresh, .. } = &mut *self.memory;
+        let (mut floor_before, mut rest_before, mut column) =
+            (S::FORBIDDEN, S::FORBIDDEN, PerLabel::All(S::ZERO));
+        if t > 0 {
+            (floor_before, rest_before) = (layers.layer(t - 1).floor, layers.layer(t - 1).rest);
+            column = self.edges.bounds(t).column;
         }
+        let mut need: Option<S> = None;
+        fresh.clear();
+        for &Candidate { label, back, value } in candidates.iter() {
+            let y = label as usize;
+            let way_out = ways_out.at(y);
+            // Labels not opened before lead to values strictly below `floor_before`, and to none above `others`. So the
+            // best way in is found if its value, less the margin, is not below the one or above the other.
+            let others = rest_before + column.at(y);
+            let settled = value - self.margin >= floor_before || value - self.margin > others;
+            let at_most = if settled { value } else { value.larger(smaller(floor_before, others)) };
+            let score = at_most + node[y];
+            let reach = score + way_out;
+            if reach < floor || reach.is_forbidden() {
+                rest = rest.larger(score); // upper bound: it does not reach the floor
+            } else if settled {
+                fresh.push(Entry { label, back, alpha: score, reach });
+            } else {
+                // Only a value that reaches the floor, and is not worse than the label's own, need be found.
+                let useful = value.larger(floor - way_out - node[y]) - self.margin;
+                let wanted = if useful < floor_before { useful } else { value - self.margin };
+                need = Some(need.map_or(wanted, |need| smaller(wanted, need)));
+            }
+        }
+        need.map_or(Ok(rest), Err)
+    }
+
+    fn spend(&mut self, edges: usize) -> Result<(), Stop> {
+        self.budget.left = self.budget.left.checked_sub(edges).ok_or(Stop::OverBudget)?;
+        Ok(())
     }
 }
 
-/// For every label the largest edge in (or start score) plus the largest way out (or end score).
-fn gains_at<'a, S: Float>(
-    lattice: &'a Lattice<'_, S>,
-    edges: &'a impl EdgeScores<S>,
-    t: usize,
-    buffer: &'a mut AlignedVec<S>,
-) -> &'a [S] {
-    let (first, last) = (t == 0, t + 1 == lattice.positions());
-    if !first
-        && !last
-        && let Some(through) = edges.bounds(t).through
-    {
-        return through;
-    }
-    let into = if first { border(lattice.start()) } else { edges.bounds(t).column };
-    let out = if last { border(lattice.end()) } else { edges.bounds(t + 1).row };
-    match (into, out) {
-        (PerLabel::Each(only), PerLabel::All(other)) | (PerLabel::All(other), PerLabel::Each(only))
-            if other == S::ZERO =>
-        {
-            return only;
-        }
-        _ => {}
-    }
-    buffer.resize_for_overwrite(lattice.labels());
-    match into {
-        PerLabel::Each(into) => buffer.copy_from_slice(into),
-        PerLabel::All(into) => buffer.fill(into),
-    }
-    match out {
-        PerLabel::Each(out) => S::add_row(buffer, out),
-        PerLabel::All(out) => buffer.iter_mut().for_each(|gain| *gain += out),
-    }
-    buffer
+fn smaller<S: Float>(a: S, b: S) -> S {
+    if a < b { a } else { b }
 }
 
 /// Start or end scores as bounds.
 fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
     scores.map_or(PerLabel::All(S::ZERO), PerLabel::Each)
+}
+
+/// One bound a label, spread out if it is the same for all.
+fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>) -> &'a [S] {
+    match bounds {
+        PerLabel::Each(bounds) => bounds,
+        PerLabel::All(bound) => {
+            buffer.fill(bound);
+            buffer
+        }
+    }
 }

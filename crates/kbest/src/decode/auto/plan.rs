@@ -1,0 +1,171 @@
+//! From facts about a lattice to a plan, with reasons in words.
+
+use super::Engines;
+use crate::decode::funnel::Budget;
+use crate::kernel::{Float, LANES, Level, level, padded};
+use crate::lattice::{Lattice, Matrix, Shape};
+use std::fmt;
+
+/// Below this many labels reading all edges is faster than being clever about them (measured: the funnel overtakes the
+/// vector Viterbi between 40 and 60 labels).
+const FEW_LABELS: usize = 48;
+
+/// Bytes of edges that stay in a core's own cache; from further away a row of them takes about six times as long.
+const NEAR_BYTES: usize = 1 << 20;
+const FAR_FACTOR: usize = 6;
+
+/// What one exception costs in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
+const EXCEPTION_STEPS: usize = 8;
+
+/// What the choice depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Positions.
+    pub positions: usize,
+    /// Labels.
+    pub labels: usize,
+    /// Paths wanted.
+    pub k: usize,
+    /// Edges that are not at the base value, in the largest matrix; `None` if the edges are a function.
+    pub exceptions: Option<usize>,
+    /// Bytes of one score.
+    pub score_bytes: usize,
+    /// Instruction set.
+    pub level: Level,
+}
+
+impl Facts {
+    /// The facts of a lattice. Dense edges are looked at once and remember the answer.
+    pub fn of<S: Float>(lattice: &Lattice<'_, S>, k: usize) -> Self {
+        let in_matrix = |matrix: &Matrix<S>| match matrix {
+            Matrix::Dense(edges) => edges.exceptions(),
+            Matrix::Sparse(edges) => edges.exceptions(),
+        };
+        let exceptions = match lattice.edges().shape() {
+            Shape::Dense(edges) => Some(edges.exceptions()),
+            Shape::Sparse(edges) => Some(edges.exceptions()),
+            Shape::PerPosition(edges) => edges.matrices().iter().map(in_matrix).max(),
+            Shape::Callback(_) => None,
+        };
+        Facts {
+            positions: lattice.positions(),
+            labels: lattice.labels(),
+            k,
+            exceptions,
+            score_bytes: size_of::<S>(),
+            level: level(),
+        }
+    }
+
+    /// Vector steps of one position of `viterbi-simd`.
+    fn simd_steps(&self) -> usize {
+        let vectors = self.labels * padded(self.labels) / LANES;
+        let far = self.labels * self.labels * self.score_bytes > NEAR_BYTES;
+        vectors * if far { FAR_FACTOR } else { 1 }
+    }
+
+    /// The same for `viterbi-sparse`.
+    fn sparse_steps(&self) -> Option<usize> {
+        self.exceptions.map(|exceptions| EXCEPTION_STEPS * (exceptions + self.labels))
+    }
+}
+
+/// An engine of the automatic choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// [`crate::decode::Funnel`].
+    Funnel,
+    /// [`crate::decode::ViterbiSparse`].
+    ViterbiSparse,
+    /// [`crate::decode::ViterbiSimd`].
+    ViterbiSimd,
+    /// [`crate::decode::Viterbi`]: if all else is switched off.
+    Viterbi,
+}
+
+impl Engine {
+    /// The decoder's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Funnel => "funnel",
+            Engine::ViterbiSparse => "viterbi-sparse",
+            Engine::ViterbiSimd => "viterbi-simd",
+            Engine::Viterbi => "viterbi",
+        }
+    }
+}
+
+/// What will be run, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// What it was chosen from.
+    pub facts: Facts,
+    /// Tried first, within a budget.
+    pub first: Option<Engine>,
+    /// Run if there is no first or it gives up; cannot fail.
+    pub fallback: Engine,
+    pub(super) budget: Budget,
+}
+
+impl Plan {
+    /// A pure function of the facts and of what is switched on.
+    pub fn choose(facts: Facts, engines: Engines) -> Plan {
+        let fallback = match facts.sparse_steps() {
+            Some(steps)
+                if engines.viterbi_sparse && (steps < facts.simd_steps() || !engines.viterbi_simd) =>
+            {
+                Engine::ViterbiSparse
+            }
+            _ if engines.viterbi_simd => Engine::ViterbiSimd,
+            _ => Engine::Viterbi,
+        };
+        let funnel = engines.funnel && (facts.labels >= FEW_LABELS || fallback == Engine::Viterbi);
+        let steps = match fallback {
+            Engine::ViterbiSparse => facts.sparse_steps().unwrap_or(usize::MAX),
+            Engine::Viterbi => LANES * facts.simd_steps(),
+            _ => facts.simd_steps(),
+        };
+        let budget = Budget {
+            left: (steps / 25).saturating_mul(facts.positions.saturating_sub(1)),
+            per_position: steps / 3,
+        };
+        Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
+    }
+
+    /// The plan in words.
+    pub fn explain(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Facts { positions, labels, k, exceptions, level, .. } = self.facts;
+        write!(f, "{positions} positions, {labels} labels, {k} best, {} instructions; ", level.name())?;
+        match exceptions {
+            Some(n) => {
+                let share = 100.0 * n as f64 / (labels * labels) as f64;
+                writeln!(f, "{n} edges ({share:.1} %) are not at the base value.")?;
+            }
+            None => writeln!(f, "edges are computed on demand.")?,
+        }
+        match self.first {
+            Some(engine) => writeln!(
+                f,
+                "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 4 % of what \
+                 `{}` would take at once, and a third of its share of every position done.",
+                engine.name(),
+                self.fallback.name()
+            )?,
+            None => writeln!(f, "No pruning: fewer than {FEW_LABELS} labels, or it is switched off.")?,
+        }
+        let why = match self.fallback {
+            Engine::ViterbiSparse => "its time depends on the exceptions only, and they are few",
+            Engine::ViterbiSimd => "it reads every edge with vector instructions",
+            Engine::Viterbi => "everything else is switched off",
+            Engine::Funnel => "it is the only one left",
+        };
+        let when = if self.first.is_some() { "If that is not enough" } else { "Then" };
+        write!(f, "{when} `{}`: {why}.", self.fallback.name())
+    }
+}
