@@ -94,9 +94,9 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "astar",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
-        cost: "T L to T L^2 log",
+        cost: "k T L to k T L^2 log",
         advice: "Huang et al. 2012: best-first search; choose --heuristic",
     },
     Entry {

@@ -10,6 +10,7 @@
 //! more than [`Lattice::rounding_slack`], and let forward scores decide among the rest.
 
 mod astar;
+mod astar_kbest;
 mod auto;
 mod beam;
 mod carpediem;
@@ -18,6 +19,7 @@ mod counters;
 mod degenerate_lattice;
 mod funnel;
 mod gather;
+mod heuristic;
 mod iterative_astar;
 mod lower_bound;
 mod scratch;
@@ -26,13 +28,14 @@ mod viterbi;
 mod viterbi_simd;
 mod viterbi_sparse;
 
-pub use astar::{Astar, Heuristic};
+pub use astar::Astar;
 pub use auto::Auto;
 pub use beam::Beam;
 pub use carpediem::CarpeDiem;
 pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
 pub use counters::Counters;
 pub use funnel::Funnel;
+pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
