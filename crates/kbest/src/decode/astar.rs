@@ -5,9 +5,10 @@
 //! improve the `g` of the labels after it. The search ends once no waiting `f` reaches the best complete path.
 //!
 //! **Exact to the last bit.** `f` is added in another order than the judge's, so the search goes on until the best `f` lies
-//! below the best complete path by more than the rounding slack; should rounding make `h` inconsistent, a node whose
-//! `g` improves is opened again. Every node on a best path then has plain Viterbi's score, and the path is read back by
-//! plain Viterbi's tie rule.
+//! below the best complete path by more than the rounding slack. Rounding can also make `h` inconsistent: the `g` of an
+//! open node improves. Opening it again could cascade through a long sequence time after time; instead one *sweep*, position
+//! by position, then opens each node whose `f` reaches that path once more. Either way every node on a best
+//! path has plain Viterbi's score, and the path is read back by plain Viterbi's tie rule.
 //!
 //! **k best** (section 4.3): every node keeps its `k` best partial paths, each of which is opened at most once.
 //!
@@ -50,7 +51,6 @@ pub(super) struct Waiting<S> {
     pub f: S,
     pub t: u32,
     pub item: u32, // the label, or the number of a partial path
-    pub g: S,      // the score it was put in with
 }
 
 /// Largest `f` first; among equals the longer way, which nears a complete path; then the lower number. Scores are legal, so
@@ -80,6 +80,7 @@ pub(crate) struct Memory<S: Float> {
     pub(super) heap: BinaryHeap<Waiting<S>>,
     pub(super) row: Vec<S>, // padded L
     g: Vec<S>,              // T x L: best forward score found
+    opened: Vec<bool>,      // (T - 1) x L
     pub(super) kbest: astar_kbest::Memory<S>,
 }
 
@@ -90,6 +91,7 @@ impl<S: Float> Default for Memory<S> {
             heap: BinaryHeap::new(),
             row: Vec::new(),
             g: Vec::new(),
+            opened: Vec::new(),
             kbest: astar_kbest::Memory::default(),
         }
     }
@@ -137,10 +139,13 @@ fn one_best<S: Float>(
     let (labels, last) = (lattice.labels(), lattice.positions() - 1);
     let places = lattice.edges().ranking().places();
     let slack = lattice.rounding_slack();
-    let Memory { estimates, heap, row, g, .. } = memory;
+    let Memory { estimates, heap, row, g, opened, .. } = memory;
     g.clear();
     g.resize((last + 1) * labels, S::FORBIDDEN);
+    opened.clear();
+    opened.resize(last * labels, false);
     let mut best = S::FORBIDDEN; // of the complete paths
+    let mut improved_late = false; // the score of some node, after it was opened
     tally.round();
     for y in 0..labels {
         let score = lattice.first_score(y);
@@ -148,43 +153,79 @@ fn one_best<S: Float>(
         if last == 0 {
             best = best.larger(lattice.with_end_score(score, y));
         } else if !(score + estimates.at(0, places[y])).is_forbidden() {
-            let f = score + estimates.at(0, places[y]);
-            heap.push(Waiting { f, t: 0, item: y as u32, g: score });
+            heap.push(Waiting { f: score + estimates.at(0, places[y]), t: 0, item: y as u32 });
         }
     }
-    while let Some(Waiting { f, t, item: p, g: score }) = heap.pop() {
+    while let Some(Waiting { f, t, item }) = heap.pop() {
         // f bounds every path on from here: all that still wait are strictly worse than a complete path.
         if f < best - slack {
             break;
         }
-        let (t, p) = (t as usize, p as usize);
-        if score < g[t * labels + p] {
-            continue; // a better way to this node was found since
+        let (t, p) = (t as usize, item as usize);
+        if std::mem::replace(&mut opened[t * labels + p], true) {
+            continue;
         }
         let next = t + 1;
         tally.nodes(t, 1);
         tally.edges(labels);
+        let (known, after) = g.split_at_mut(next * labels);
+        let score = known[t * labels + p];
         let row = &edges.row(next, p, row)[..labels];
         let nodes = lattice.node_row(next);
-        let known = &mut g[next * labels..][..labels];
         for y in 0..labels {
             let reached = (score + row[y]) + nodes[y];
-            if reached <= known[y] {
+            if reached <= after[y] {
                 continue;
             }
-            known[y] = reached;
+            after[y] = reached;
             if next == last {
                 best = best.larger(lattice.with_end_score(reached, y));
                 continue;
             }
+            improved_late |= opened[next * labels + y];
             let f = reached + estimates.at(next, places[y]);
             // The same bound: what lies below the best complete path by more than the slack need not wait.
             if f >= best - slack && !f.is_forbidden() {
-                heap.push(Waiting { f, t: next as u32, item: y as u32, g: reached });
+                heap.push(Waiting { f, t: next as u32, item: y as u32 });
             }
         }
     }
+    if improved_late {
+        sweep(lattice, edges, best - slack, memory, tally);
+    }
+    let g = &memory.g;
     read_back(lattice, edges, |t, y| g[t * labels + y], out)
+}
+
+/// Forward scores of all nodes that a path no worse than the threshold may go through, position by position.
+fn sweep<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl GatherEdges<S>,
+    threshold: S,
+    memory: &mut Memory<S>,
+    tally: &mut impl Tally,
+) {
+    let (labels, last) = (lattice.labels(), lattice.positions() - 1);
+    let places = lattice.edges().ranking().places();
+    let Memory { estimates, row, g, .. } = memory;
+    g[labels..].fill(S::FORBIDDEN);
+    tally.round();
+    for t in 0..last {
+        let (known, after) = g.split_at_mut((t + 1) * labels);
+        for p in 0..labels {
+            let score = known[t * labels + p];
+            let f = score + estimates.at(t, places[p]);
+            // f bounds every path through the node: those left out are strictly worse than a complete path.
+            if f < threshold || f.is_forbidden() {
+                continue;
+            }
+            tally.nodes(t, 1);
+            tally.edges(labels);
+            let row = &edges.row(t + 1, p, row)[..labels];
+            S::max_plus_row(&mut after[..labels], score, row);
+        }
+        S::add_row(&mut after[..labels], lattice.node_row(t + 1));
+    }
 }
 
 /// Reads the best path back from forward scores by plain Viterbi's tie rule: the lowest last label, then the lowest

@@ -197,9 +197,9 @@ impl<S: Float> DegenerateLattice<S> {
         &self.columns[..self.positions]
     }
 
-    /// The columns, to mark those that shall grow.
-    pub(crate) fn columns_mut(&mut self) -> &mut [Column<S>] {
-        &mut self.columns[..self.positions]
+    /// Marks all columns.
+    pub(crate) fn mark_all(&mut self) {
+        self.columns[..self.positions].iter_mut().for_each(|column| column.marked = true);
     }
 
     /// Direction of the last pass.
@@ -214,7 +214,7 @@ impl<S: Float> DegenerateLattice<S> {
 
     /// Forgets all degenerate labels, after a proof that no path through them can be an answer.
     pub(crate) fn drop_rests(&mut self) {
-        self.columns_mut().iter_mut().for_each(|column| column.rest = None);
+        self.columns[..self.positions].iter_mut().for_each(|column| column.rest = None);
     }
 
     /// One pass; nodes whose bound lies below the threshold are dropped on the way.

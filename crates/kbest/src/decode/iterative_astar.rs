@@ -35,7 +35,6 @@ struct Waiting<S> {
     t: u32,
     slot: u32, // place of the label; the degenerate label comes after the active ones
     mixed: bool,
-    g: S,
 }
 
 /// Largest `f` first; among equals the longer way, mixed before active, and the higher slot: ties then show at once how
@@ -63,13 +62,15 @@ impl<S: Float> Eq for Waiting<S> {}
 pub(crate) struct Memory<S: Float> {
     estimates: Estimates<S>,
     heap: BinaryHeap<Waiting<S>>,
-    levels: Vec<usize>,  // T: the first 2^level labels are active
-    rest_nodes: Vec<S>,  // T x levels: node scores of the degenerate labels
-    rest_ends: Vec<S>,   // levels: their end scores
-    first: Vec<S>,       // L: start plus node of position 0
-    offsets: Vec<usize>, // T + 1: where a column's scores begin
-    active: Vec<S>,      // best way over active labels, by column and slot
-    mixed: Vec<S>,       // best way with a degenerate label, likewise
+    levels: Vec<usize>,     // T: the first 2^level labels are active
+    rest_nodes: Vec<S>,     // T x levels: node scores of the degenerate labels
+    rest_ends: Vec<S>,      // levels: their end scores
+    first: Vec<S>,          // L: start plus node of position 0
+    offsets: Vec<usize>,    // T + 1: where a column's scores begin
+    active: Vec<S>,         // best way over active labels, by column and slot
+    mixed: Vec<S>,          // best way with a degenerate label, likewise
+    opened: Vec<[bool; 2]>, // whether a node was opened by the one way and by the other
+    improved_late: bool,    // a way got better after its node was opened by it
     row: Vec<S>,
 }
 
@@ -85,6 +86,8 @@ impl<S: Float> Default for Memory<S> {
             offsets: Vec::new(),
             active: Vec::new(),
             mixed: Vec::new(),
+            opened: Vec::new(),
+            improved_late: false,
             row: Vec::new(),
         }
     }
@@ -110,13 +113,22 @@ impl<S: Float> Decode<S> for IterativeAstar {
                 search.reset();
                 // At least the score of some path of active labels, in this round or an earlier one.
                 let mut lower = S::FORBIDDEN;
-                while !search.round(&mut lower, tally) {
-                    search.grow();
+                while let Found::Mixed(score) = search.round(&mut lower, tally) {
+                    // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
+                    if score <= lower { search.grow_all() } else { search.grow() }
                 }
                 search.read_back(out)
             })
         })
     }
+}
+
+/// What a round found.
+enum Found<S> {
+    /// All best paths are active.
+    Proof,
+    /// A mixed path of that score is in the way: the lattice has to grow.
+    Mixed(S),
 }
 
 /// One sequence's search.
@@ -180,8 +192,8 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         }
     }
 
-    /// One search; true if the best path is proven to be active, else the lattice has to grow.
-    fn round(&mut self, lower: &mut S, tally: &mut impl Tally) -> bool {
+    /// One search.
+    fn round(&mut self, lower: &mut S, tally: &mut impl Tally) -> Found<S> {
         let last = self.lattice.positions() - 1;
         let slack = self.lattice.rounding_slack();
         tally.round();
@@ -200,11 +212,41 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
             }
             // A mixed path that nothing beats beyond rounding: no proof, whatever else is found.
             if best_mixed >= waiting.f && best_mixed >= *lower - slack {
-                return false;
+                return Found::Mixed(best_mixed);
             }
             self.open(waiting, lower, &mut best_mixed, slack, tally);
         }
-        best_mixed < *lower - slack || best_mixed.is_forbidden()
+        if self.memory.improved_late {
+            best_mixed = self.sweep(lower, slack, tally);
+        }
+        if best_mixed < *lower - slack || best_mixed.is_forbidden() {
+            Found::Proof
+        } else {
+            Found::Mixed(best_mixed)
+        }
+    }
+
+    /// Finds all scores anew, position by position, where rounding made the estimates inconsistent: opening nodes again
+    /// could cascade time after time. Returns the best complete mixed score.
+    fn sweep(&mut self, lower: &mut S, slack: S, tally: &mut impl Tally) -> S {
+        tally.round();
+        self.start_round();
+        let mut best_mixed = S::FORBIDDEN;
+        for t in 0..self.lattice.positions() - 1 {
+            for slot in 0..=self.active(t).len() {
+                let index = self.memory.offsets[t] + slot;
+                for (mixed, way) in [(false, self.memory.active[index]), (true, self.memory.mixed[index])] {
+                    let f = way + self.memory.estimates.at(t, 0);
+                    // f bounds every path on from here: those left out are strictly worse than an active path.
+                    if f >= *lower - slack && !f.is_forbidden() {
+                        let waiting = Waiting { f, t: t as u32, slot: slot as u32, mixed };
+                        self.open(waiting, lower, &mut best_mixed, slack, tally);
+                    }
+                }
+            }
+            self.memory.heap.clear(); // nobody waits: the next column is opened in turn
+        }
+        best_mixed
     }
 
     /// Clears the scores and lets the first column wait.
@@ -223,6 +265,9 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
             scores.clear();
             scores.resize(size, S::FORBIDDEN);
         }
+        memory.opened.clear();
+        memory.opened.resize(size, [false; 2]);
+        memory.improved_late = false;
         memory.heap.clear();
         for (slot, &y) in self.ranking.active(memory.levels[0]).iter().enumerate() {
             memory.active[slot] = memory.first[y as usize];
@@ -234,7 +279,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                 let g = if mixed { rest } else { memory.active[slot] };
                 let f = g + memory.estimates.at(0, 0);
                 if !f.is_forbidden() {
-                    memory.heap.push(Waiting { f, t: 0, slot: slot as u32, mixed, g });
+                    memory.heap.push(Waiting { f, t: 0, slot: slot as u32, mixed });
                 }
             }
         }
@@ -250,10 +295,11 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         tally: &mut impl Tally,
     ) {
         let (t, slot) = (from.t as usize, from.slot as usize);
-        let known = if from.mixed { &self.memory.mixed } else { &self.memory.active };
-        if from.g < known[self.memory.offsets[t] + slot] {
-            return; // a better way to this node was found since
+        let index = self.memory.offsets[t] + slot;
+        if std::mem::replace(&mut self.memory.opened[index][usize::from(from.mixed)], true) {
+            return;
         }
+        let way = if from.mixed { self.memory.mixed[index] } else { self.memory.active[index] };
         let next = t + 1;
         let last = self.lattice.positions() - 1;
         let rest = self.rest_node(next);
@@ -282,13 +328,14 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                 Some(&y) => (row_of_edges[to], nodes[y as usize], from.mixed),
                 None => (into_rest, rest, true),
             };
-            let g = (from.g + edge) + node;
+            let g = (way + edge) + node;
             let index = self.memory.offsets[next] + to;
             let known = if mixed { &mut self.memory.mixed[index] } else { &mut self.memory.active[index] };
             if g <= *known {
                 continue;
             }
             *known = g;
+            self.memory.improved_late |= self.memory.opened[index][usize::from(mixed)];
             if next == last {
                 let score = self.completed(to, g);
                 let best = if mixed { &mut *best_mixed } else { &mut *lower };
@@ -298,7 +345,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
             let f = g + self.memory.estimates.at(next, 0);
             // The bound of the round: strictly worse than a path of active labels.
             if f >= *lower - slack && !f.is_forbidden() {
-                self.memory.heap.push(Waiting { f, t: next as u32, slot: to as u32, mixed, g });
+                self.memory.heap.push(Waiting { f, t: next as u32, slot: to as u32, mixed });
             }
         }
         self.memory.row = row;
@@ -345,6 +392,12 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                 self.memory.levels[t] += 1;
             }
         }
+    }
+
+    /// Doubles the active labels of every column.
+    fn grow_all(&mut self) {
+        let levels = self.ranking.levels();
+        self.memory.levels.iter_mut().for_each(|level| *level = levels.min(*level + 1));
     }
 
     /// The best path of active labels, by plain Viterbi's tie rule.

@@ -108,9 +108,11 @@ fn staggered<S: Float>(
             }
             return best_active_path(lattice, edges, small, out);
         }
-        match expansion {
-            Expansion::AllColumns => small.columns_mut().iter_mut().for_each(|column| column.marked = true),
-            Expansion::ColumnsOnPath => small.mark_best_mixed(lattice, edges),
+        // With no mixed path ahead only a tie, or rounding, is in the way: every degenerate label left may share in it.
+        if expansion == Expansion::AllColumns || passed.mixed <= lower {
+            small.mark_all();
+        } else {
+            small.mark_best_mixed(lattice, edges);
         }
         small.grow_marked(lattice, lower - slack);
         direction = match direction {
