@@ -26,7 +26,7 @@ mod viterbi_sparse;
 pub use astar::{Astar, Heuristic};
 pub use auto::Auto;
 pub use beam::Beam;
-pub use carpediem::CarpeDiem;
+pub use carpediem::{CarpeDiem, CarpeDiemBound};
 pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
 pub use counters::Counters;
 pub use funnel::Funnel;
