@@ -17,9 +17,12 @@ mod catalogue;
 mod counters;
 mod funnel;
 mod iterative_astar;
+mod path_space;
 mod scratch;
 mod staggered;
 mod viterbi;
+mod viterbi_astar;
+mod viterbi_kbest;
 mod viterbi_simd;
 mod viterbi_sparse;
 
@@ -34,6 +37,7 @@ pub use iterative_astar::IterativeAstar;
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
+pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
