@@ -24,7 +24,7 @@
 //! **Paper.** Plays the part of the backward search in Algorithm 3 of Huang et al. (2012), which instead pushes all
 //! `T L` one-edge variations of each path found.
 
-use super::Tally;
+use super::{Decoded, Tally};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
@@ -143,6 +143,14 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         memory.ranked.clear();
         memory.work.clear();
         PathSpace { lattice, edges, survivors, memory, current: UNKNOWN }
+    }
+
+    /// Pushes the `k` best paths that are left, fewer if there are not so many.
+    pub(crate) fn push_best(&mut self, k: usize, tally: &mut impl Tally, out: &mut Decoded<S>) {
+        for _ in 0..k {
+            let Some(score) = self.next_path(tally) else { break };
+            self.write_labels(out.push_path(self.lattice.positions(), score), tally);
+        }
     }
 
     /// Finds the next path and returns its score; `None` when no legal path is left.
@@ -430,5 +438,63 @@ mod heap {
             pairs = rest;
         }
         joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Decode, Scratch, Viterbi, counters::Uncounted};
+    use crate::lattice::{Edges, with_edges};
+
+    /// Paths through some of the labels are those of the lattice in which the others are forbidden.
+    #[test]
+    fn listed_survivors_are_a_lattice_of_their_own() {
+        let (positions, labels) = (7usize, 40usize);
+        let mut state = 1u64;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        for round in 0..20 {
+            let edges: Vec<f64> = (0..labels * labels).map(|_| below(5) as f64).collect();
+            let edges = Edges::dense(labels, edges).unwrap();
+            let nodes: Vec<f64> = (0..positions * labels).map(|_| below(9) as f64).collect();
+            let mask: Vec<bool> = (0..positions * labels).map(|i| i % labels == 3 || below(3) == 0).collect();
+            let lattice = Lattice::new(nodes, &edges).unwrap();
+            let masked = lattice.clone().allow_mask(&mask).unwrap();
+
+            let (mut offsets, mut listed, mut alpha) = (vec![0], vec![], Vec::<f64>::new());
+            for t in 0..positions {
+                for y in (0..labels).filter(|y| mask[t * labels + y]) {
+                    let best = offsets.iter().nth_back(1).map_or(0.0, |&first: &usize| {
+                        let before = first..offsets[t];
+                        let scores = before.map(|i| {
+                            let p: u32 = listed[i];
+                            alpha[i] + edges.as_dense().unwrap().get(t, p as usize, y)
+                        });
+                        scores.fold(f64::NEG_INFINITY, f64::max)
+                    });
+                    listed.push(y as u32);
+                    alpha.push(best + lattice.node_row(t)[y]);
+                }
+                offsets.push(listed.len());
+            }
+
+            let k = 300;
+            let expected = Viterbi.decode_kbest(&masked, k, &mut Scratch::new()).unwrap();
+            let columns = Columns::Listed { offsets: &offsets, labels: &listed };
+            let survivors = Survivors { alpha: &alpha, columns };
+            let mut memory = Memory::default();
+            with_edges!(lattice, |edges| {
+                let mut space = PathSpace::new(&lattice, edges, survivors, &mut memory);
+                for path in &expected.paths {
+                    assert_eq!(space.next_path(&mut Uncounted), Some(path.score), "round {round}");
+                    let mut found = vec![0; positions];
+                    space.write_labels(&mut found, &mut Uncounted);
+                    assert_eq!(masked.path_score(&found).unwrap(), path.score);
+                }
+            });
+        }
     }
 }

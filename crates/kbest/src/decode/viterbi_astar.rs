@@ -49,10 +49,10 @@ impl<S: Float> Decode<S> for ViterbiAstar {
                 forward(lattice, edges, alpha, row, tally);
                 let (labels, stride) = (lattice.labels(), padded(lattice.labels()));
                 let survivors = Survivors { alpha, columns: Columns::All { labels, stride } };
-                let space = PathSpace::new(lattice, edges, survivors, paths);
-                push_paths(lattice.positions(), space, k, tally, out)
-            })
-        })
+                PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out);
+            });
+        });
+        if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }
 
@@ -88,19 +88,4 @@ fn forward<S: Float>(
         tally.nodes(t, labels);
         tally.edges(labels * labels);
     }
-}
-
-/// Pushes the `k` best paths, fewer if there are not so many.
-pub(super) fn push_paths<S: Float, E: EdgeScores<S>>(
-    positions: usize,
-    mut space: PathSpace<'_, '_, S, E>,
-    k: usize,
-    tally: &mut impl Tally,
-    out: &mut Decoded<S>,
-) -> Result<()> {
-    while out.paths.len() < k {
-        let Some(score) = space.next_path(tally) else { break };
-        space.write_labels(out.push_path(positions, score), tally);
-    }
-    if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
 }
