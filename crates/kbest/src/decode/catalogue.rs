@@ -2,7 +2,7 @@
 
 use super::{
     Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar, Scratch,
-    Staggered, Viterbi, ViterbiSimd, ViterbiSparse,
+    Staggered, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -52,9 +52,9 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "viterbi",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
-        cost: "T L^2",
+        cost: "k T L^2",
         advice: "the textbook, scalar and short: the reference the others are tested against",
     },
     Entry {
@@ -107,10 +107,17 @@ pub const CATALOGUE: &[Entry] = &[
         advice: "Huang et al. 2012: A* on lattices that grow",
     },
     Entry {
+        name: "viterbi-astar",
+        answers: Answers::Many,
+        exact: true,
+        cost: "T L^2 / 16 + k T L",
+        advice: "Huang et al. 2012: one forward pass, then paths from the back, best first",
+    },
+    Entry {
         name: "beam",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: false,
-        cost: "T L width",
+        cost: "T L max(width, k)",
         advice: "keeps --width labels a position; says whether the answer is proven all the same",
     },
 ];
@@ -130,6 +137,8 @@ pub enum Decoder {
     Funnel(Funnel),
     /// [`Viterbi`].
     Viterbi(Viterbi),
+    /// [`ViterbiAstar`].
+    ViterbiAstar(ViterbiAstar),
     /// [`ViterbiSimd`].
     ViterbiSimd(ViterbiSimd),
     /// [`ViterbiSparse`].
@@ -156,6 +165,7 @@ impl Decoder {
             "auto" => Decoder::Auto(Auto::default()),
             "funnel" => Decoder::Funnel(Funnel::default()),
             "viterbi" => Decoder::Viterbi(Viterbi),
+            "viterbi-astar" => Decoder::ViterbiAstar(ViterbiAstar),
             "viterbi-simd" => Decoder::ViterbiSimd(ViterbiSimd),
             "viterbi-sparse" => Decoder::ViterbiSparse(ViterbiSparse),
             "carpediem" => Decoder::CarpeDiem(CarpeDiem::default()),
@@ -214,6 +224,7 @@ macro_rules! with_decoder {
             Decoder::Auto($inner) => $body,
             Decoder::Funnel($inner) => $body,
             Decoder::Viterbi($inner) => $body,
+            Decoder::ViterbiAstar($inner) => $body,
             Decoder::ViterbiSimd($inner) => $body,
             Decoder::ViterbiSparse($inner) => $body,
             Decoder::CarpeDiem($inner) => $body,

@@ -22,16 +22,19 @@ mod gather;
 mod heuristic;
 mod iterative_astar;
 mod lower_bound;
+mod path_space;
 mod scratch;
 mod staggered;
 mod viterbi;
+mod viterbi_astar;
+mod viterbi_kbest;
 mod viterbi_simd;
 mod viterbi_sparse;
 
 pub use astar::Astar;
 pub use auto::Auto;
 pub use beam::Beam;
-pub use carpediem::CarpeDiem;
+pub use carpediem::{CarpeDiem, CarpeDiemBound};
 pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
 pub use counters::Counters;
 pub use funnel::Funnel;
@@ -40,6 +43,7 @@ pub use iterative_astar::IterativeAstar;
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
+pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
