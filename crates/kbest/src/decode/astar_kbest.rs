@@ -157,6 +157,7 @@ pub(super) fn k_best<S: Float>(
 ) -> Result<()> {
     let astar::Memory { estimates, heap, row, kbest: paths, .. } = memory;
     let (labels, last) = (lattice.labels(), lattice.positions() - 1);
+    paths.reset((last + 1) * labels);
     let mut search = Search {
         lattice,
         edges,

@@ -1,8 +1,8 @@
 //! The decoders by name: for command lines, bindings and reports.
 
 use super::{
-    Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar, Scratch,
-    Staggered, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
+    Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar,
+    IterativeViterbiAstar, Scratch, Staggered, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -114,6 +114,13 @@ pub const CATALOGUE: &[Entry] = &[
         advice: "Huang et al. 2012: one forward pass, then paths from the back, best first",
     },
     Entry {
+        name: "iterative-viterbi-astar",
+        answers: Answers::Many,
+        exact: true,
+        cost: "k T L upwards",
+        advice: "Huang et al. 2012: viterbi-astar on lattices that grow; for many labels and small k",
+    },
+    Entry {
         name: "beam",
         answers: Answers::Both,
         exact: false,
@@ -151,6 +158,8 @@ pub enum Decoder {
     Astar(Astar),
     /// [`IterativeAstar`].
     IterativeAstar(IterativeAstar),
+    /// [`IterativeViterbiAstar`].
+    IterativeViterbiAstar(IterativeViterbiAstar),
     /// [`Beam`].
     Beam(Beam),
 }
@@ -173,6 +182,7 @@ impl Decoder {
             "staggered-column" => Decoder::Staggered(Staggered { expansion: Expansion::ColumnsOnPath }),
             "astar" => Decoder::Astar(Astar::default()),
             "iterative-astar" => Decoder::IterativeAstar(IterativeAstar),
+            "iterative-viterbi-astar" => Decoder::IterativeViterbiAstar(IterativeViterbiAstar),
             "beam" => Decoder::Beam(Beam::default()),
             _ => {
                 let expected = CATALOGUE.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
@@ -231,6 +241,7 @@ macro_rules! with_decoder {
             Decoder::Staggered($inner) => $body,
             Decoder::Astar($inner) => $body,
             Decoder::IterativeAstar($inner) => $body,
+            Decoder::IterativeViterbiAstar($inner) => $body,
             Decoder::Beam($inner) => $body,
         }
     };

@@ -197,6 +197,11 @@ impl<S: Float> DegenerateLattice<S> {
         &self.columns[..self.positions]
     }
 
+    /// Marks a column.
+    pub(crate) fn mark(&mut self, t: usize) {
+        self.columns[t].marked = true;
+    }
+
     /// Marks all columns.
     pub(crate) fn mark_all(&mut self) {
         self.columns[..self.positions].iter_mut().for_each(|column| column.marked = true);
@@ -356,8 +361,31 @@ impl<S: Float> DegenerateLattice<S> {
     }
 
     /// The column where the last pass ended.
-    fn end_of_pass(&self) -> usize {
+    pub(crate) fn end_of_pass(&self) -> usize {
         if self.direction == Direction::Forward { self.positions - 1 } else { 0 }
+    }
+
+    /// Best partial path of the last pass to a node, with the node's own score.
+    #[inline]
+    pub(crate) fn reached(&self, t: usize, slot: Slot) -> S {
+        let node = self.columns[t].get(slot);
+        match self.direction {
+            Direction::Forward => node.either(),
+            Direction::Backward => node.node + node.either(),
+        }
+    }
+
+    /// What lies beyond a node at the end of the last pass: its end score after a forward one, nothing after a backward one
+    /// (the start score belongs to the first nodes).
+    pub(crate) fn beyond(&self, lattice: &Lattice<'_, S>, slot: Slot) -> S {
+        let column = &self.columns[self.end_of_pass()];
+        match (self.direction, slot) {
+            (Direction::Backward, _) => S::ZERO,
+            (Direction::Forward, Slot::Active(i)) => {
+                lattice.with_end_score(S::ZERO, column.nodes[i].label as usize)
+            }
+            (Direction::Forward, Slot::Rest) => self.rest_ends[column.level],
+        }
     }
 
     /// What completes a partial path at the end of the last pass.

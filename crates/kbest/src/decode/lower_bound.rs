@@ -8,27 +8,49 @@ use super::Tally;
 use crate::kernel::{Float, padded};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
+use std::cmp::Ordering;
 
 /// Working memory of the beam.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
-    beam: Vec<(S, LabelId)>, // at most k, best first
-    next: Vec<(S, LabelId)>,
+    beam: Best<S>,
+    next: Best<S>,
     row: Vec<S>, // padded L
 }
 
-/// Keeps the `k` best, best first; among equals the first come.
-#[inline]
-fn insert<S: Float>(beam: &mut Vec<(S, LabelId)>, k: usize, score: S, y: usize) {
-    let full = beam.len() == k;
-    if score.is_forbidden() || full && score <= beam[k - 1].0 {
-        return;
+/// The `k` best of what was put in, in no order; up to `2k` are held, so that finding the best costs little a piece.
+#[derive(Debug, Default)]
+struct Best<S> {
+    k: usize,
+    held: Vec<(S, LabelId)>,
+    floor: S, // at least k are known to be better or equal
+}
+
+impl<S: Float> Best<S> {
+    fn clear(&mut self, k: usize) {
+        (self.k, self.floor) = (k, S::FORBIDDEN);
+        self.held.clear();
     }
-    if full {
-        beam.pop();
+
+    #[inline]
+    fn insert(&mut self, score: S, y: usize) {
+        if score > self.floor {
+            self.held.push((score, y as LabelId));
+            if self.held.len() >= self.k.saturating_mul(2) {
+                self.cut();
+            }
+        }
     }
-    let place = beam.partition_point(|&(other, _)| other >= score);
-    beam.insert(place, (score, y as LabelId));
+
+    /// Drops all but the `k` best.
+    fn cut(&mut self) {
+        if self.held.len() >= self.k {
+            let last = self.k - 1;
+            self.held.select_nth_unstable_by(last, |a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
+            self.held.truncate(self.k);
+            self.floor = self.held[last].0;
+        }
+    }
 }
 
 /// A score that at least `k` paths reach; forbidden if the beam found fewer.
@@ -42,25 +64,28 @@ pub(crate) fn beam_lower_bound<S: Float>(
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let Memory { beam, next, row } = memory;
     row.resize(padded(labels), S::FORBIDDEN);
-    beam.clear();
+    beam.clear(k);
     for y in 0..labels {
-        insert(beam, k, lattice.first_score(y), y);
+        beam.insert(lattice.first_score(y), y);
     }
+    beam.cut();
     for t in 1..positions {
         let nodes = lattice.node_row(t);
-        next.clear();
-        for &(score, p) in beam.iter() {
+        next.clear(k);
+        for &(score, p) in &beam.held {
             let row = &edges.row(t, p as usize, row)[..labels];
             for (y, (&w, &node)) in row.iter().zip(nodes).enumerate() {
-                insert(next, k, (score + w) + node, y);
+                next.insert((score + w) + node, y);
             }
         }
-        tally.edges(beam.len() * labels);
+        next.cut();
+        tally.edges(beam.held.len() * labels);
         std::mem::swap(beam, next);
     }
-    next.clear();
-    for &(score, y) in beam.iter() {
-        insert(next, k, lattice.with_end_score(score, y as usize), y as usize);
+    next.clear(k);
+    for &(score, y) in &beam.held {
+        next.insert(lattice.with_end_score(score, y as usize), y as usize);
     }
-    if next.len() < k { S::FORBIDDEN } else { next[k - 1].0 }
+    next.cut();
+    next.floor
 }

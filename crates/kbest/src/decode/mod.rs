@@ -9,6 +9,7 @@
 //! number near it. Decoders that also add in other orders (backward bounds, heuristics) prune only what lies below by
 //! more than [`Lattice::rounding_slack`], and let forward scores decide among the rest.
 
+mod agenda;
 mod astar;
 mod astar_kbest;
 mod auto;
@@ -21,6 +22,7 @@ mod funnel;
 mod gather;
 mod heuristic;
 mod iterative_astar;
+mod iterative_viterbi_astar;
 mod lower_bound;
 mod path_space;
 mod scratch;
@@ -40,6 +42,7 @@ pub use counters::Counters;
 pub use funnel::Funnel;
 pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
+pub use iterative_viterbi_astar::IterativeViterbiAstar;
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
