@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// No partial path.
 const NONE: u32 = u32::MAX;
@@ -31,32 +33,68 @@ struct Partial<S> {
     g: S,
     label: LabelId,
     before: u32, // the partial path it continues
-    next: u32,   // the next best at the same node
     dropped: bool,
 }
 
-/// The best partial paths of a node, as a chain.
+/// A partial path kept at a node; the worst is the greatest, of equals the last come.
 #[derive(Debug, Clone, Copy)]
-struct Chain<S> {
-    first: u32,
-    last: u32,
-    length: usize,
-    opened: usize, // how many were opened, dropped ones among them
-    worst: S,      // score to beat: that of the k-th, forbidden while there are fewer
+struct Kept<S> {
+    g: S,
+    item: u32,
 }
 
-/// Partial paths and their chains.
+/// Scores are legal, so this is a total order.
+impl<S: Float> Ord for Kept<S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = other.g.partial_cmp(&self.g).unwrap_or(Ordering::Equal);
+        by_score.then(self.item.cmp(&other.item))
+    }
+}
+impl<S: Float> PartialOrd for Kept<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<S: Float> PartialEq for Kept<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<S: Float> Eq for Kept<S> {}
+
+/// The best partial paths of a node.
 #[derive(Debug)]
-pub(crate) struct Memory<S> {
+struct Node<S: Float> {
+    kept: BinaryHeap<Kept<S>>, // at most k, the worst on top
+    best: S,
+    opened: usize, // how many were opened, dropped ones among them
+}
+
+impl<S: Float> Default for Node<S> {
+    fn default() -> Self {
+        Node { kept: BinaryHeap::new(), best: S::FORBIDDEN, opened: 0 }
+    }
+}
+
+/// Partial paths and the nodes that keep them.
+#[derive(Debug)]
+pub(crate) struct Memory<S: Float> {
     partials: Vec<Partial<S>>,
-    chains: Vec<Chain<S>>,   // T x L
+    nodes: Vec<Node<S>>,     // T x L, and more from longer sequences
     complete: Vec<(S, u32)>, // at most k, best first
     path: Vec<LabelId>,
+    column: Vec<u32>, // the partial paths of a position, for the sweep
 }
 
-impl<S> Default for Memory<S> {
+impl<S: Float> Default for Memory<S> {
     fn default() -> Self {
-        Memory { partials: Vec::new(), chains: Vec::new(), complete: Vec::new(), path: Vec::new() }
+        Memory {
+            partials: Vec::new(),
+            nodes: Vec::new(),
+            complete: Vec::new(),
+            path: Vec::new(),
+            column: Vec::new(),
+        }
     }
 }
 
@@ -64,59 +102,37 @@ impl<S: Float> Memory<S> {
     fn reset(&mut self, nodes: usize) {
         self.partials.clear();
         self.complete.clear();
-        self.chains.clear();
-        self.chains
-            .resize(nodes, Chain { first: NONE, last: NONE, length: 0, opened: 0, worst: S::FORBIDDEN });
+        if self.nodes.len() < nodes {
+            self.nodes.resize_with(nodes, Node::default);
+        }
+        for node in &mut self.nodes[..nodes] {
+            node.kept.clear();
+            (node.best, node.opened) = (S::FORBIDDEN, 0);
+        }
     }
 
-    /// Adds a partial path to a node's chain if it is among the `k` best there; those that came first win a tie.
+    /// Adds a partial path to a node if it is among the `k` best there; those that came first win a tie.
     fn add(&mut self, node: usize, k: usize, g: S, label: usize, before: u32) -> Result<Option<u32>> {
-        let chain = &mut self.chains[node];
-        if g <= chain.worst {
-            return Ok(None);
+        let node = &mut self.nodes[node];
+        let item = self.partials.len() as u32;
+        if node.kept.len() >= k {
+            // No better than k others: whatever completes it completes those as well.
+            let Some(mut worst) = node.kept.peek_mut() else { return Ok(None) };
+            if g <= worst.g {
+                return Ok(None);
+            }
+            self.partials[worst.item as usize].dropped = true;
+            *worst = Kept { g, item };
+        } else {
+            node.kept.push(Kept { g, item });
         }
-        let new = self.partials.len() as u32;
-        if new == NONE {
+        node.best = node.best.larger(g);
+        if item == NONE {
             let reason = format!("the {k} best paths need more than {NONE} partial ones");
             return Err(Error::Unsupported { decoder: "astar", reason });
         }
-        let (mut previous, mut next) = (NONE, chain.first);
-        if chain.last != NONE && self.partials[chain.last as usize].g >= g {
-            (previous, next) = (chain.last, NONE); // most come in falling order
-        }
-        while next != NONE && self.partials[next as usize].g >= g {
-            (previous, next) = (next, self.partials[next as usize].next);
-        }
-        self.partials.push(Partial { g, label: label as LabelId, before, next, dropped: false });
-        if previous == NONE {
-            chain.first = new;
-        } else {
-            self.partials[previous as usize].next = new;
-        }
-        if next == NONE {
-            chain.last = new;
-        }
-        chain.length += 1;
-        if chain.length >= k {
-            self.cut(node, k);
-        }
-        Ok(Some(new))
-    }
-
-    /// Drops what lies beyond the k-th of a chain and notes the score to beat.
-    fn cut(&mut self, node: usize, k: usize) {
-        let chain = &mut self.chains[node];
-        if chain.length > k {
-            let mut last = chain.first;
-            for _ in 1..k {
-                last = self.partials[last as usize].next;
-            }
-            let beyond = std::mem::replace(&mut self.partials[last as usize].next, NONE);
-            self.partials[beyond as usize].dropped = true;
-            chain.length = k;
-            chain.last = last;
-        }
-        chain.worst = self.partials[chain.last as usize].g;
+        self.partials.push(Partial { g, label: label as LabelId, before, dropped: false });
+        Ok(Some(item))
     }
 
     /// Notes a complete path if it is among the `k` best.
@@ -136,14 +152,6 @@ impl<S: Float> Memory<S> {
     #[inline]
     fn kth(&self, k: usize) -> S {
         self.complete.get(k - 1).map_or(S::FORBIDDEN, |&(score, _)| score)
-    }
-
-    /// Best score at a node.
-    fn best_at(&self, node: usize) -> S {
-        match self.chains[node].first {
-            NONE => S::FORBIDDEN,
-            first => self.partials[first as usize].g,
-        }
     }
 }
 
@@ -181,19 +189,19 @@ pub(super) fn k_best<S: Float>(
         if partial.dropped {
             continue; // k partial paths no worse reach the node
         }
-        let chain = &mut search.paths.chains[t as usize * labels + partial.label as usize];
-        if chain.opened == k {
+        let node = &mut search.paths.nodes[t as usize * labels + partial.label as usize];
+        if node.opened == k {
             improved_late = true;
             continue;
         }
-        chain.opened += 1;
+        node.opened += 1;
         search.open(t as usize, item, tally, |waiting| heap.push(waiting))?;
     }
     if improved_late {
         search.sweep(tally)?;
     }
     // The tie rule of the best path looks at all equally good ones, not only at the k that were kept.
-    read_back(lattice, edges, |t, y| paths.best_at(t * labels + y), out)?;
+    read_back(lattice, edges, |t, y| paths.nodes[t * labels + y].best, out)?;
     for i in 0..paths.complete.len() {
         let (score, mut at) = paths.complete[i];
         paths.path.resize(last + 1, 0);
@@ -282,20 +290,21 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         self.paths.reset((last + 1) * labels);
         tally.round();
         self.start(|_| ())?;
+        let mut column = std::mem::take(&mut self.paths.column);
         for t in 0..last {
-            for p in 0..labels {
-                let mut item = self.paths.chains[t * labels + p].first;
-                while item != NONE {
-                    let Partial { g, next, .. } = self.paths.partials[item as usize];
-                    let f = g + self.estimates.at(t, self.places[p]);
-                    if f < self.threshold() {
-                        break; // the bound of `reach`, raised since; those that follow are no better
-                    }
+            column.clear();
+            let nodes = &self.paths.nodes[t * labels..(t + 1) * labels];
+            column.extend(nodes.iter().flat_map(|node| node.kept.iter().map(|kept| kept.item)));
+            for &item in &column {
+                let Partial { g, label, .. } = self.paths.partials[item as usize];
+                let f = g + self.estimates.at(t, self.places[label as usize]);
+                // The bound of `reach`, with a threshold that may have risen since.
+                if f >= self.threshold() {
                     self.open(t, item, tally, |_| ())?;
-                    item = next;
                 }
             }
         }
+        self.paths.column = column;
         Ok(())
     }
 }
