@@ -1,39 +1,266 @@
-//! TODO
-use super::{Decode, Decoded, Scratch};
-use crate::error::Result;
-use crate::kernel::Float;
-use crate::lattice::Lattice;
+//! A*: best-first search, opening only nodes that the best path might go through.
+//!
+//! **What.** Nodes wait in a heap by `f = g + h` (Huang et al. 2012, Equation 8): `g` is the forward score, added as the judge
+//! adds, `h` an estimate never below what is left ([`Heuristic`]). The node with the largest `f` is opened: its edges
+//! improve the `g` of the labels after it. The search ends once no waiting `f` reaches the best complete path.
+//!
+//! **Exact to the last bit.** `f` is added in another order than the judge's, so the search goes on until the best `f` lies
+//! below the best complete path by more than the rounding slack. Rounding can also make `h` inconsistent: the `g` of an
+//! open node improves. Opening it again could cascade through a long sequence time after time; instead one *sweep*, position
+//! by position, then opens each node whose `f` reaches that path once more. Either way every node on a best
+//! path has plain Viterbi's score, and the path is read back by plain Viterbi's tie rule.
+//!
+//! **k best** (section 4.3): every node keeps its `k` best partial paths, each of which is opened at most once.
+//!
+//! **Cost.** `T L` edges at best (one node a position), `T L^2` and a heap at worst, `k` times that for k best; `T L` scores of memory.
+//! **When not.** Loose estimates open nearly everything, with a heap on top: the papers, too, found it slower than
+//! staggered decoding.
+//!
+//! ```
+//! use kbest::{Decode, Edges, Lattice, Scratch, decode::{Astar, Heuristic}};
+//! let edges = Edges::dense(2, vec![0.0f32, 1.0, 0.0, 0.0])?;
+//! let lattice = Lattice::new(vec![1.0, 0.0, 0.0, 0.5], &edges)?;
+//! let answer = Astar { heuristic: Heuristic::M3 }.decode_kbest(&lattice, 2, &mut Scratch::new())?;
+//! assert_eq!(answer.paths[0].labels, [0, 1]);
+//! assert_eq!(answer.paths[1].score, 1.0);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+//!
+//! **Paper.** Huang et al. (2012), sections 4.1 and 4.3; Hart, Nilsson & Raphael (1968).
 
-/// Estimates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Heuristic {
-    /// Naive.
-    #[default]
-    Naive,
-}
+use super::gather::GatherEdges;
+use super::heuristic::{Estimates, Heuristic};
+use super::{Decode, Decoded, Scratch, Tally, astar_kbest, with_tally};
+use crate::error::{Error, Result};
+use crate::kernel::{Float, padded};
+use crate::label::LabelId;
+use crate::lattice::{Lattice, with_edges};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
-/// Astar.
+/// A* search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Astar {
     /// The estimate of what is still to come.
     pub heuristic: Heuristic,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Memory<S> {
-    dummy: Vec<S>,
+/// A node that waits to be opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting<S> {
+    pub f: S,
+    pub t: u32,
+    pub item: u32, // the label, or the number of a partial path
+}
+
+/// Largest `f` first; among equals the longer way, which nears a complete path; then the lower number. Scores are legal, so
+/// this is a total order.
+impl<S: Float> Ord for Waiting<S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_f = self.f.partial_cmp(&other.f).unwrap_or(Ordering::Equal);
+        by_f.then(self.t.cmp(&other.t)).then(other.item.cmp(&self.item))
+    }
+}
+impl<S: Float> PartialOrd for Waiting<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<S: Float> PartialEq for Waiting<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<S: Float> Eq for Waiting<S> {}
+
+/// Forward scores, estimates and the heap.
+#[derive(Debug)]
+pub(crate) struct Memory<S: Float> {
+    pub(super) estimates: Estimates<S>,
+    pub(super) heap: BinaryHeap<Waiting<S>>,
+    pub(super) row: Vec<S>, // padded L
+    g: Vec<S>,              // T x L: best forward score found
+    opened: Vec<bool>,      // (T - 1) x L
+    pub(super) kbest: astar_kbest::Memory<S>,
+}
+
+impl<S: Float> Default for Memory<S> {
+    fn default() -> Self {
+        Memory {
+            estimates: Estimates::default(),
+            heap: BinaryHeap::new(),
+            row: Vec::new(),
+            g: Vec::new(),
+            opened: Vec::new(),
+            kbest: astar_kbest::Memory::default(),
+        }
+    }
 }
 
 impl<S: Float> Decode<S> for Astar {
     fn name(&self) -> &'static str {
         "astar"
     }
-    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
-        todo!()
+
+    fn supports(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        with_tally!(lattice, scratch, out, |tally| {
+            with_edges!(lattice, |edges| {
+                let memory = &mut scratch.astar;
+                memory.estimates.fill(self.heuristic, lattice, edges, tally);
+                memory.row.resize(padded(lattice.labels()), S::FORBIDDEN);
+                memory.heap.clear();
+                if k == 1 {
+                    one_best(lattice, edges, memory, tally, out)
+                } else {
+                    astar_kbest::k_best(lattice, edges, k, memory, tally, out)
+                }
+            })
+        })
     }
 }
 
-impl Heuristic {
-    /// All of them.
-    pub const ALL: [Heuristic; 1] = [Heuristic::Naive];
+fn one_best<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl GatherEdges<S>,
+    memory: &mut Memory<S>,
+    tally: &mut impl Tally,
+    out: &mut Decoded<S>,
+) -> Result<()> {
+    let (labels, last) = (lattice.labels(), lattice.positions() - 1);
+    let places = lattice.edges().ranking().places();
+    let slack = lattice.rounding_slack();
+    let Memory { estimates, heap, row, g, opened, .. } = memory;
+    g.clear();
+    g.resize((last + 1) * labels, S::FORBIDDEN);
+    opened.clear();
+    opened.resize(last * labels, false);
+    let mut best = S::FORBIDDEN; // of the complete paths
+    let mut improved_late = false; // the score of some node, after it was opened
+    tally.round();
+    for y in 0..labels {
+        let score = lattice.first_score(y);
+        g[y] = score;
+        if last == 0 {
+            best = best.larger(lattice.with_end_score(score, y));
+        } else if !(score + estimates.at(0, places[y])).is_forbidden() {
+            heap.push(Waiting { f: score + estimates.at(0, places[y]), t: 0, item: y as u32 });
+        }
+    }
+    while let Some(Waiting { f, t, item }) = heap.pop() {
+        // f bounds every path on from here: all that still wait are strictly worse than a complete path.
+        if f < best - slack {
+            break;
+        }
+        let (t, p) = (t as usize, item as usize);
+        if std::mem::replace(&mut opened[t * labels + p], true) {
+            continue;
+        }
+        let next = t + 1;
+        tally.nodes(t, 1);
+        tally.edges(labels);
+        let (known, after) = g.split_at_mut(next * labels);
+        let score = known[t * labels + p];
+        let row = &edges.row(next, p, row)[..labels];
+        let nodes = lattice.node_row(next);
+        for y in 0..labels {
+            let reached = (score + row[y]) + nodes[y];
+            if reached <= after[y] {
+                continue;
+            }
+            after[y] = reached;
+            if next == last {
+                best = best.larger(lattice.with_end_score(reached, y));
+                continue;
+            }
+            improved_late |= opened[next * labels + y];
+            let f = reached + estimates.at(next, places[y]);
+            // The same bound: what lies below the best complete path by more than the slack need not wait.
+            if f >= best - slack && !f.is_forbidden() {
+                heap.push(Waiting { f, t: next as u32, item: y as u32 });
+            }
+        }
+    }
+    if improved_late {
+        sweep(lattice, edges, best - slack, memory, tally);
+    }
+    let g = &memory.g;
+    read_back(lattice, edges, |t, y| g[t * labels + y], out)
+}
+
+/// Forward scores of all nodes that a path no worse than the threshold may go through, position by position.
+fn sweep<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl GatherEdges<S>,
+    threshold: S,
+    memory: &mut Memory<S>,
+    tally: &mut impl Tally,
+) {
+    let (labels, last) = (lattice.labels(), lattice.positions() - 1);
+    let places = lattice.edges().ranking().places();
+    let Memory { estimates, row, g, .. } = memory;
+    g[labels..].fill(S::FORBIDDEN);
+    tally.round();
+    for t in 0..last {
+        let (known, after) = g.split_at_mut((t + 1) * labels);
+        for p in 0..labels {
+            let score = known[t * labels + p];
+            let f = score + estimates.at(t, places[p]);
+            // f bounds every path through the node: those left out are strictly worse than a complete path.
+            if f < threshold || f.is_forbidden() {
+                continue;
+            }
+            tally.nodes(t, 1);
+            tally.edges(labels);
+            let row = &edges.row(t + 1, p, row)[..labels];
+            S::max_plus_row(&mut after[..labels], score, row);
+        }
+        S::add_row(&mut after[..labels], lattice.node_row(t + 1));
+    }
+}
+
+/// Reads the best path back from forward scores by plain Viterbi's tie rule: the lowest last label, then the lowest
+/// predecessor among those with an equal score before the node is added.
+pub(super) fn read_back<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl GatherEdges<S>,
+    g: impl Fn(usize, usize) -> S,
+    out: &mut Decoded<S>,
+) -> Result<()> {
+    let (labels, last) = (lattice.labels(), lattice.positions() - 1);
+    let lowest_best = |score: &dyn Fn(usize) -> S| {
+        let mut best = (S::FORBIDDEN, 0);
+        for y in 0..labels {
+            let score = score(y);
+            if score > best.0 {
+                best = (score, y);
+            }
+        }
+        best
+    };
+    let (score, mut y) = lowest_best(&|y| lattice.with_end_score(g(last, y), y));
+    if score.is_forbidden() {
+        return Err(Error::NoPath);
+    }
+    let path = out.push_path(last + 1, score);
+    path[last] = y as LabelId;
+    for t in (1..=last).rev() {
+        // Edges from nodes never reached are not asked for: they may cost a call.
+        let through = |p| match g(t - 1, p) {
+            score if score.is_forbidden() => score,
+            score => score + edges.get(t, p, y),
+        };
+        y = lowest_best(&through).1;
+        path[t - 1] = y as LabelId;
+    }
+    Ok(())
 }

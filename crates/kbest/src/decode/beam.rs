@@ -1,26 +1,193 @@
-//! TODO
-use super::{Decode, Decoded, Scratch};
-use crate::error::Result;
-use crate::kernel::Float;
-use crate::lattice::Lattice;
+//! Beam search that knows when it was exact.
+//!
+//! **What.** A forward pass that keeps the `width` best labels of each position (at least `k` of them for `k` paths)
+//! and drops the rest; the answer is the best paths through what was kept. Beside it runs a *certificate*: an upper
+//! bound on everything that was ever dropped. If the last path returned beats that bound, no better path exists and the
+//! answer is marked exact.
+//!
+//! ```text
+//! held[t][y] = max over kept p of (held[t-1][p] + edge[p][y]) + node[t][y]             paths of kept labels only
+//! lost[t][y] = max( max over kept p of (lost[t-1][p] + edge[p][y]),
+//!                   rest[t-1] + best edge into y ) + node[t][y]                        paths that left the beam
+//! rest[t]    = max over dropped y of max(held[t][y], lost[t][y])
+//! ```
+//!
+//! **Why the certificate holds.** `lost` is added in the judge's order with terms replaced by larger ones, so it is
+//! never below the judge's score of a path through a dropped label. Only a strictly better answer is certified: a
+//! dropped path of equal score might come first by the tie rule.
+//!
+//! A beam may drop every label that leads on. Then, or if it holds fewer than `k` paths, it is tried again twice as
+//! wide until it has them or drops nothing; so [`Error::NoPath`] means what it says.
+//!
+//! **Cost.** `T L max(width, k)` time on vectors; memory `T max(width, k)`. **When not.** If the answer must be exact:
+//! `funnel` starts from the same idea and goes on where the certificate fails.
+//! **Paper.** The baseline of Huang et al. (2012, Tables 4 and 5) and of Esposito & Radicioni (2009, section 6.6.2); the
+//! certificate is ours.
 
-/// Beam.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+use super::path_space::{self, Columns, PathSpace, Survivors};
+use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use crate::error::{Error, Result};
+use crate::kernel::{AlignedVec, Float, argmax, padded};
+use crate::label::LabelId;
+use crate::lattice::{EdgeScores, Lattice, PerLabel, with_edges};
+
+/// The beam decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beam {
-    /// Labels kept a position.
+    /// Labels kept a position, at least 1; for `k` paths at least `k` are kept.
     pub width: usize,
 }
 
+impl Default for Beam {
+    fn default() -> Self {
+        Beam { width: 8 }
+    }
+}
+
+/// The kept labels of all positions, and rows for the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
-    dummy: Vec<S>,
+    offsets: Vec<usize>, // T + 1: where each position's kept labels begin
+    labels: Vec<LabelId>,
+    scores: Vec<S>, // `held` of the kept labels
+    kept: Vec<Kept<S>>,
+    held: AlignedVec<S>, // padded(L)
+    lost: AlignedVec<S>, // padded(L)
+    row: AlignedVec<S>,  // one row of edges, for shapes that store none
+    paths: path_space::Memory<S>,
+}
+
+/// A kept label of the current position.
+#[derive(Debug, Clone, Copy)]
+struct Kept<S> {
+    label: LabelId,
+    held: S,
+    lost: S,
 }
 
 impl<S: Float> Decode<S> for Beam {
     fn name(&self) -> &'static str {
         "beam"
     }
-    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
-        todo!()
+
+    fn supports(&self, _k: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        let memory = &mut scratch.beam;
+        with_tally!(lattice, scratch, out, |tally| {
+            with_edges!(lattice, |edges| {
+                let mut width = self.width.max(k).max(1);
+                while !try_width(lattice, edges, width, k, memory, tally, out) {
+                    out.clear("beam");
+                    width *= 2; // a beam as wide as the lattice drops nothing, so this ends
+                }
+                if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
+            })
+        })
+    }
+}
+
+/// One beam search. False if it holds fewer than `k` paths although there may be more.
+fn try_width<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl EdgeScores<S>,
+    width: usize,
+    k: usize,
+    memory: &mut Memory<S>,
+    tally: &mut impl Tally,
+    out: &mut Decoded<S>,
+) -> bool {
+    let lost = memory.forward(lattice, edges, width, tally);
+    let Memory { offsets, labels, scores, paths, .. } = memory;
+    let survivors = Survivors { alpha: scores, columns: Columns::Listed { offsets, labels } };
+    PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out);
+    // Certificate: an upper bound of everything dropped lies strictly below the last path.
+    let enough = out.paths.len() == k;
+    out.exact = lost.is_forbidden() || (enough && out.paths.last().is_some_and(|path| path.score > lost));
+    enough || lost.is_forbidden()
+}
+
+impl<S: Float> Memory<S> {
+    /// Fills in the kept labels of all positions (of the last one all that are legal), and returns an upper bound, end
+    /// score included, of the paths through a dropped label.
+    fn forward(
+        &mut self,
+        lattice: &Lattice<'_, S>,
+        edges: &impl EdgeScores<S>,
+        width: usize,
+        tally: &mut impl Tally,
+    ) -> S {
+        let (last, labels) = (lattice.positions() - 1, lattice.labels());
+        self.offsets.clear();
+        self.labels.clear();
+        self.scores.clear();
+        self.held.reset(padded(labels), S::FORBIDDEN);
+        self.lost.reset(padded(labels), S::FORBIDDEN);
+        self.row.resize_for_overwrite(padded(labels));
+        for y in 0..labels {
+            self.held[y] = lattice.first_score(y);
+        }
+        tally.round();
+        for t in 0..last {
+            let rest = self.keep_best(width);
+            tally.nodes(t, self.kept.len());
+            tally.edges(self.kept.len() * labels);
+            self.step(lattice, edges, t + 1, rest);
+        }
+        let bound =
+            (0..labels).map(|y| lattice.with_end_score(self.lost[y], y)).fold(S::FORBIDDEN, S::larger);
+        self.keep_best(labels);
+        tally.nodes(last, self.kept.len());
+        self.offsets.push(self.labels.len());
+        bound
+    }
+
+    /// Keeps the `width` best labels of the current position, lower labels first among equals, and returns `rest`: a
+    /// bound of those that are dropped.
+    fn keep_best(&mut self, width: usize) -> S {
+        self.kept.clear();
+        while self.kept.len() < width {
+            let Some((y, held)) = argmax(&self.held) else { break };
+            self.kept.push(Kept { label: y as LabelId, held, lost: self.lost[y] });
+            (self.held[y], self.lost[y]) = (S::FORBIDDEN, S::FORBIDDEN); // leaves the dropped ones
+        }
+        self.kept.sort_unstable_by_key(|kept| kept.label);
+        self.offsets.push(self.labels.len());
+        self.labels.extend(self.kept.iter().map(|kept| kept.label));
+        self.scores.extend(self.kept.iter().map(|kept| kept.held));
+        S::largest(&self.held).larger(S::largest(&self.lost))
+    }
+
+    /// The rows of position `t` from what was kept at `t - 1`, and from a bound of what was not.
+    fn step(&mut self, lattice: &Lattice<'_, S>, edges: &impl EdgeScores<S>, t: usize, rest: S) {
+        let labels = lattice.labels();
+        self.held.fill(S::FORBIDDEN);
+        self.lost.fill(S::FORBIDDEN);
+        for kept in &self.kept {
+            let row = edges.row(t, kept.label as usize, &mut self.row);
+            S::max_plus_row(&mut self.held, kept.held, row);
+            if !kept.lost.is_forbidden() {
+                S::max_plus_row(&mut self.lost, kept.lost, row);
+            }
+        }
+        if !rest.is_forbidden() {
+            // Upper bound of every path through a dropped label of t - 1, because no edge into y is better.
+            match edges.bounds(t).column {
+                PerLabel::Each(column) => S::max_plus_row(&mut self.lost[..labels], rest, &column[..labels]),
+                PerLabel::All(best) => {
+                    self.lost[..labels].iter_mut().for_each(|lost| *lost = lost.larger(rest + best));
+                }
+            }
+        }
+        S::add_row(&mut self.held[..labels], lattice.node_row(t));
+        S::add_row(&mut self.lost[..labels], lattice.node_row(t));
     }
 }

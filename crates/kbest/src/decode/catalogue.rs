@@ -1,8 +1,8 @@
 //! The decoders by name: for command lines, bindings and reports.
 
 use super::{
-    Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar, Scratch,
-    Staggered, Viterbi, ViterbiSimd, ViterbiSparse,
+    Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar,
+    IterativeViterbiAstar, Scratch, Staggered, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -52,9 +52,9 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "viterbi",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
-        cost: "T L^2",
+        cost: "k T L^2",
         advice: "the textbook, scalar and short: the reference the others are tested against",
     },
     Entry {
@@ -94,9 +94,9 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "astar",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
-        cost: "T L to T L^2 log",
+        cost: "k T L to k T L^2 log",
         advice: "Huang et al. 2012: best-first search; choose --heuristic",
     },
     Entry {
@@ -107,10 +107,24 @@ pub const CATALOGUE: &[Entry] = &[
         advice: "Huang et al. 2012: A* on lattices that grow",
     },
     Entry {
+        name: "viterbi-astar",
+        answers: Answers::Many,
+        exact: true,
+        cost: "T L^2 / 16 + k T L",
+        advice: "Huang et al. 2012: one forward pass, then paths from the back, best first",
+    },
+    Entry {
+        name: "iterative-viterbi-astar",
+        answers: Answers::Many,
+        exact: true,
+        cost: "k T L upwards",
+        advice: "Huang et al. 2012: viterbi-astar on lattices that grow; for many labels and small k",
+    },
+    Entry {
         name: "beam",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: false,
-        cost: "T L width",
+        cost: "T L max(width, k)",
         advice: "keeps --width labels a position; says whether the answer is proven all the same",
     },
 ];
@@ -130,6 +144,8 @@ pub enum Decoder {
     Funnel(Funnel),
     /// [`Viterbi`].
     Viterbi(Viterbi),
+    /// [`ViterbiAstar`].
+    ViterbiAstar(ViterbiAstar),
     /// [`ViterbiSimd`].
     ViterbiSimd(ViterbiSimd),
     /// [`ViterbiSparse`].
@@ -142,6 +158,8 @@ pub enum Decoder {
     Astar(Astar),
     /// [`IterativeAstar`].
     IterativeAstar(IterativeAstar),
+    /// [`IterativeViterbiAstar`].
+    IterativeViterbiAstar(IterativeViterbiAstar),
     /// [`Beam`].
     Beam(Beam),
 }
@@ -156,6 +174,7 @@ impl Decoder {
             "auto" => Decoder::Auto(Auto::default()),
             "funnel" => Decoder::Funnel(Funnel),
             "viterbi" => Decoder::Viterbi(Viterbi),
+            "viterbi-astar" => Decoder::ViterbiAstar(ViterbiAstar),
             "viterbi-simd" => Decoder::ViterbiSimd(ViterbiSimd),
             "viterbi-sparse" => Decoder::ViterbiSparse(ViterbiSparse),
             "carpediem" => Decoder::CarpeDiem(CarpeDiem::default()),
@@ -163,6 +182,7 @@ impl Decoder {
             "staggered-column" => Decoder::Staggered(Staggered { expansion: Expansion::ColumnsOnPath }),
             "astar" => Decoder::Astar(Astar::default()),
             "iterative-astar" => Decoder::IterativeAstar(IterativeAstar),
+            "iterative-viterbi-astar" => Decoder::IterativeViterbiAstar(IterativeViterbiAstar),
             "beam" => Decoder::Beam(Beam::default()),
             _ => {
                 let expected = CATALOGUE.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
@@ -214,12 +234,14 @@ macro_rules! with_decoder {
             Decoder::Auto($inner) => $body,
             Decoder::Funnel($inner) => $body,
             Decoder::Viterbi($inner) => $body,
+            Decoder::ViterbiAstar($inner) => $body,
             Decoder::ViterbiSimd($inner) => $body,
             Decoder::ViterbiSparse($inner) => $body,
             Decoder::CarpeDiem($inner) => $body,
             Decoder::Staggered($inner) => $body,
             Decoder::Astar($inner) => $body,
             Decoder::IterativeAstar($inner) => $body,
+            Decoder::IterativeViterbiAstar($inner) => $body,
             Decoder::Beam($inner) => $body,
         }
     };

@@ -20,6 +20,12 @@ pub struct Counters {
 pub(crate) trait Tally {
     /// `count` nodes were opened at position `t`.
     fn nodes(&mut self, t: usize, count: usize);
+    /// Node `y` was opened at position `t`: for searches that open nodes one by one.
+    #[inline(always)]
+    fn opened(&mut self, t: usize, y: usize) {
+        let _ = y;
+        self.nodes(t, 1);
+    }
     /// `count` edge scores were read.
     fn edges(&mut self, count: usize);
     /// Another pass over the lattice begins.

@@ -1,23 +1,429 @@
-//! TODO
-use super::{Decode, Decoded, Scratch};
-use crate::error::Result;
-use crate::kernel::Float;
-use crate::lattice::Lattice;
+//! Iterative A*: best-first search on degenerate lattices that grow until the answer is proven.
+//!
+//! **What.** As in staggered decoding each column starts with one active label and a degenerate one that stands for all others;
+//! A* with the naive heuristic finds the best path of that small lattice. If it uses degenerate labels, the active labels
+//! of their columns are doubled and the search starts anew. The naive heuristic needs no second look: the largest node
+//! and edge of a column are the same, however its labels are merged.
+//!
+//! **Exact to the last bit.** A node has two scores: the best way to it over active labels, added as the judge adds, and
+//! the best *mixed* way. The answer is given when all mixed ways lie below the best active path by more than the
+//! rounding slack and no waiting `f` reaches it; it is read back by plain Viterbi's tie rule.
+//!
+//! **Cost.** `T L` for the maxima; then `T` at best, `T L^2` with a heap at worst in a round, and up to `T log2 L` rounds.
+//! **When not.** Each round begins from nothing and prunes nothing, so it is slower than [`super::Staggered`] nearly always
+//! (the paper's Table 4 says the same): it is here to be compared with.
+//! **Example.** `Decoder::by_name("iterative-astar")`. **Paper.** Huang et al. (2012), section 4.2.
 
-/// IterativeAstar.
+use super::gather::{GatherEdges, Targets};
+use super::heuristic::{Estimates, Heuristic};
+use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::{Lattice, Ranking, with_edges};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Iterative A*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IterativeAstar;
 
-#[derive(Debug, Default)]
-pub(crate) struct Memory<S> {
-    dummy: Vec<S>,
+/// A node that waits to be opened, by the way over active labels or by the mixed one.
+#[derive(Debug, Clone, Copy)]
+struct Waiting<S> {
+    f: S,
+    t: u32,
+    slot: u32, // place of the label; the degenerate label comes after the active ones
+    mixed: bool,
+}
+
+/// Largest `f` first; among equals the longer way, mixed before active, and the higher slot: ties then show at once how
+/// far the lattice must grow. Scores are legal, so this is a total order.
+impl<S: Float> Ord for Waiting<S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_f = self.f.partial_cmp(&other.f).unwrap_or(Ordering::Equal);
+        by_f.then((self.t, self.mixed, self.slot).cmp(&(other.t, other.mixed, other.slot)))
+    }
+}
+impl<S: Float> PartialOrd for Waiting<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<S: Float> PartialEq for Waiting<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<S: Float> Eq for Waiting<S> {}
+
+/// Levels of the columns and the scores of their nodes.
+#[derive(Debug)]
+pub(crate) struct Memory<S: Float> {
+    estimates: Estimates<S>,
+    heap: BinaryHeap<Waiting<S>>,
+    levels: Vec<usize>,     // T: the first 2^level labels are active
+    rest_nodes: Vec<S>,     // T x levels: node scores of the degenerate labels
+    rest_ends: Vec<S>,      // levels: their end scores
+    first: Vec<S>,          // L: start plus node of position 0
+    offsets: Vec<usize>,    // T + 1: where a column's scores begin
+    active: Vec<S>,         // best way over active labels, by column and slot
+    mixed: Vec<S>,          // best way with a degenerate label, likewise
+    opened: Vec<[bool; 2]>, // whether a node was opened by the one way and by the other
+    improved_late: bool,    // a way got better after its node was opened by it
+    row: Vec<S>,
+}
+
+impl<S: Float> Default for Memory<S> {
+    fn default() -> Self {
+        Memory {
+            estimates: Estimates::default(),
+            heap: BinaryHeap::new(),
+            levels: Vec::new(),
+            rest_nodes: Vec::new(),
+            rest_ends: Vec::new(),
+            first: Vec::new(),
+            offsets: Vec::new(),
+            active: Vec::new(),
+            mixed: Vec::new(),
+            opened: Vec::new(),
+            improved_late: false,
+            row: Vec::new(),
+        }
+    }
 }
 
 impl<S: Float> Decode<S> for IterativeAstar {
     fn name(&self) -> &'static str {
         "iterative-astar"
     }
-    fn search(&self, _: &Lattice<'_, S>, _: usize, _: &mut Scratch<S>, _: &mut Decoded<S>) -> Result<()> {
-        todo!()
+
+    fn search(
+        &self,
+        lattice: &Lattice<'_, S>,
+        _k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        with_tally!(lattice, scratch, out, |tally| {
+            with_edges!(lattice, |edges| {
+                let memory = &mut scratch.iterative_astar;
+                memory.estimates.fill(Heuristic::Naive, lattice, edges, tally);
+                let mut search = Search { lattice, edges, ranking: lattice.edges().ranking(), memory };
+                search.reset();
+                // At least the score of some path of active labels, in this round or an earlier one.
+                let mut lower = S::FORBIDDEN;
+                while let Found::Mixed(score) = search.round(&mut lower, tally) {
+                    // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
+                    if score <= lower { search.grow_all() } else { search.grow() }
+                }
+                search.read_back(out)
+            })
+        })
+    }
+}
+
+/// What a round found.
+enum Found<S> {
+    /// All best paths are active.
+    Proof,
+    /// A mixed path of that score is in the way: the lattice has to grow.
+    Mixed(S),
+}
+
+/// One sequence's search.
+struct Search<'a, 'l, S: Float, E> {
+    lattice: &'a Lattice<'l, S>,
+    edges: &'a E,
+    ranking: &'a Ranking,
+    memory: &'a mut Memory<S>,
+}
+
+impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
+    fn reset(&mut self) {
+        let (positions, levels) = (self.lattice.positions(), self.ranking.levels());
+        let memory = &mut *self.memory;
+        memory.levels.clear();
+        memory.levels.resize(positions, 0);
+        memory.first.clear();
+        memory.first.extend((0..self.lattice.labels()).map(|y| self.lattice.first_score(y)));
+        memory.rest_nodes.resize(positions * levels, S::FORBIDDEN);
+        for t in 0..positions {
+            let scores = if t == 0 { &memory.first } else { self.lattice.node_row(t) };
+            self.ranking.rest_maxima(scores, &mut memory.rest_nodes[t * levels..(t + 1) * levels]);
+        }
+        memory.rest_ends.clear();
+        memory.rest_ends.resize(levels, S::ZERO);
+        if let Some(end) = self.lattice.end() {
+            self.ranking.rest_maxima(end, &mut memory.rest_ends);
+        }
+    }
+
+    /// The active labels of a column.
+    fn active(&self, t: usize) -> &[LabelId] {
+        self.ranking.active(self.memory.levels[t])
+    }
+
+    /// Score of the degenerate label of a column; forbidden if there is none.
+    fn rest_node(&self, t: usize) -> S {
+        let (level, levels) = (self.memory.levels[t], self.ranking.levels());
+        if level < levels { self.memory.rest_nodes[t * levels + level] } else { S::FORBIDDEN }
+    }
+
+    /// Score of a complete path that ends in a slot.
+    fn completed(&self, slot: usize, score: S) -> S {
+        let last = self.lattice.positions() - 1;
+        match self.active(last).get(slot) {
+            Some(&y) => self.lattice.with_end_score(score, y as usize),
+            None if score.is_forbidden() => score, // the column may have no degenerate label any more
+            None => score + self.memory.rest_ends[self.memory.levels[last]],
+        }
+    }
+
+    /// The edge into position `t` between two slots.
+    fn edge(&self, t: usize, left: usize, right: usize) -> S {
+        let bounds = || self.lattice.degenerate(t);
+        let (from, to) = (self.memory.levels[t - 1], self.memory.levels[t]);
+        match (self.active(t - 1).get(left), self.active(t).get(right)) {
+            (Some(&p), Some(&y)) => self.edges.get(t, p as usize, y as usize),
+            (Some(&p), None) => bounds().to_rest(to).at(p as usize),
+            (None, Some(&y)) => bounds().from_rest(from).at(y as usize),
+            (None, None) => bounds().between(from, to),
+        }
+    }
+
+    /// One search.
+    fn round(&mut self, lower: &mut S, tally: &mut impl Tally) -> Found<S> {
+        let last = self.lattice.positions() - 1;
+        let slack = self.lattice.rounding_slack();
+        tally.round();
+        self.start_round();
+        let mut best_mixed = S::FORBIDDEN; // of the complete ones
+        if last == 0 {
+            for slot in 0..self.memory.offsets[1] {
+                *lower = lower.larger(self.completed(slot, self.memory.active[slot]));
+                best_mixed = best_mixed.larger(self.completed(slot, self.memory.mixed[slot]));
+            }
+        }
+        while let Some(waiting) = self.memory.heap.pop() {
+            // All that wait are strictly worse than a path of active labels.
+            if waiting.f < *lower - slack {
+                break;
+            }
+            // A mixed path that nothing beats beyond rounding: no proof, whatever else is found.
+            if best_mixed >= waiting.f && best_mixed >= *lower - slack {
+                return Found::Mixed(best_mixed);
+            }
+            self.open(waiting, lower, &mut best_mixed, slack, tally);
+        }
+        if self.memory.improved_late {
+            best_mixed = self.sweep(lower, slack, tally);
+        }
+        if best_mixed < *lower - slack || best_mixed.is_forbidden() {
+            Found::Proof
+        } else {
+            Found::Mixed(best_mixed)
+        }
+    }
+
+    /// Finds all scores anew, position by position, where rounding made the estimates inconsistent: opening nodes again
+    /// could cascade time after time. Returns the best complete mixed score.
+    fn sweep(&mut self, lower: &mut S, slack: S, tally: &mut impl Tally) -> S {
+        tally.round();
+        self.start_round();
+        let mut best_mixed = S::FORBIDDEN;
+        for t in 0..self.lattice.positions() - 1 {
+            for slot in 0..=self.active(t).len() {
+                let index = self.memory.offsets[t] + slot;
+                for (mixed, way) in [(false, self.memory.active[index]), (true, self.memory.mixed[index])] {
+                    let f = way + self.memory.estimates.at(t, 0);
+                    // f bounds every path on from here: those left out are strictly worse than an active path.
+                    if f >= *lower - slack && !f.is_forbidden() {
+                        let waiting = Waiting { f, t: t as u32, slot: slot as u32, mixed };
+                        self.open(waiting, lower, &mut best_mixed, slack, tally);
+                    }
+                }
+            }
+            self.memory.heap.clear(); // nobody waits: the next column is opened in turn
+        }
+        best_mixed
+    }
+
+    /// Clears the scores and lets the first column wait.
+    fn start_round(&mut self) {
+        self.memory.offsets.clear();
+        self.memory.offsets.push(0);
+        let mut size = 0;
+        for t in 0..self.lattice.positions() {
+            size += self.active(t).len() + 1;
+            self.memory.offsets.push(size);
+        }
+        let firsts = self.active(0).len();
+        let rest = self.rest_node(0);
+        let memory = &mut *self.memory;
+        for scores in [&mut memory.active, &mut memory.mixed] {
+            scores.clear();
+            scores.resize(size, S::FORBIDDEN);
+        }
+        memory.opened.clear();
+        memory.opened.resize(size, [false; 2]);
+        memory.improved_late = false;
+        memory.heap.clear();
+        for (slot, &y) in self.ranking.active(memory.levels[0]).iter().enumerate() {
+            memory.active[slot] = memory.first[y as usize];
+        }
+        memory.mixed[firsts] = rest;
+        if self.lattice.positions() > 1 {
+            for slot in 0..=firsts {
+                let mixed = slot == firsts;
+                let g = if mixed { rest } else { memory.active[slot] };
+                let f = g + memory.estimates.at(0, 0);
+                if !f.is_forbidden() {
+                    memory.heap.push(Waiting { f, t: 0, slot: slot as u32, mixed });
+                }
+            }
+        }
+    }
+
+    /// Opens a node: improves the nodes after it.
+    fn open(
+        &mut self,
+        from: Waiting<S>,
+        lower: &mut S,
+        best_mixed: &mut S,
+        slack: S,
+        tally: &mut impl Tally,
+    ) {
+        let (t, slot) = (from.t as usize, from.slot as usize);
+        let index = self.memory.offsets[t] + slot;
+        if std::mem::replace(&mut self.memory.opened[index][usize::from(from.mixed)], true) {
+            return;
+        }
+        let way = if from.mixed { self.memory.mixed[index] } else { self.memory.active[index] };
+        let next = t + 1;
+        let last = self.lattice.positions() - 1;
+        let rest = self.rest_node(next);
+        let into_rest =
+            if rest.is_forbidden() { rest } else { self.edge(next, slot, self.active(next).len()) };
+        let labels = self.ranking.active(self.memory.levels[next]);
+        tally.nodes(t, 1);
+        tally.edges(labels.len() + usize::from(!rest.is_forbidden()));
+        let mut row = std::mem::take(&mut self.memory.row);
+        row.resize(labels.len(), S::FORBIDDEN);
+        let row_of_edges = match self.active(t).get(slot) {
+            Some(&p) => {
+                let prefix = self.ranking.in_label_order();
+                let targets = Targets { labels, slots: self.ranking.places(), prefix };
+                self.edges.gather(next, p as usize, targets, &mut row)
+            }
+            None => {
+                let bounds = self.lattice.degenerate(next).from_rest(self.memory.levels[t]);
+                row.iter_mut().zip(labels).for_each(|(w, &y)| *w = bounds.at(y as usize));
+                &row[..]
+            }
+        };
+        let nodes = self.lattice.node_row(next);
+        for to in 0..=labels.len() {
+            let (edge, node, mixed) = match labels.get(to) {
+                Some(&y) => (row_of_edges[to], nodes[y as usize], from.mixed),
+                None => (into_rest, rest, true),
+            };
+            let g = (way + edge) + node;
+            let index = self.memory.offsets[next] + to;
+            let known = if mixed { &mut self.memory.mixed[index] } else { &mut self.memory.active[index] };
+            if g <= *known {
+                continue;
+            }
+            *known = g;
+            self.memory.improved_late |= self.memory.opened[index][usize::from(mixed)];
+            if next == last {
+                let score = self.completed(to, g);
+                let best = if mixed { &mut *best_mixed } else { &mut *lower };
+                *best = best.larger(score);
+                continue;
+            }
+            let f = g + self.memory.estimates.at(next, 0);
+            // The bound of the round: strictly worse than a path of active labels.
+            if f >= *lower - slack && !f.is_forbidden() {
+                self.memory.heap.push(Waiting { f, t: next as u32, slot: to as u32, mixed });
+            }
+        }
+        self.memory.row = row;
+    }
+
+    /// Doubles the active labels where the best mixed path goes through a degenerate label; of equals the degenerate
+    /// label is taken, so that ties grow fast.
+    fn grow(&mut self) {
+        let last = self.lattice.positions() - 1;
+        let rest = |search: &Self, t: usize| search.active(t).len();
+        let either =
+            |search: &Self, index: usize| search.memory.active[index].larger(search.memory.mixed[index]);
+        let mut best = (S::FORBIDDEN, rest(self, last));
+        for slot in (0..=rest(self, last)).rev() {
+            let mixed = self.memory.mixed[self.memory.offsets[last] + slot];
+            if mixed.is_forbidden() {
+                continue;
+            }
+            let score = self.completed(slot, mixed);
+            if score > best.0 {
+                best = (score, slot);
+            }
+        }
+        let mut must_mix = true;
+        for t in (0..=last).rev() {
+            let (slot, on_rest) = (best.1, best.1 == rest(self, t));
+            must_mix &= !on_rest;
+            if t > 0 {
+                best = (S::FORBIDDEN, rest(self, t - 1));
+                for candidate in (0..=rest(self, t - 1)).rev() {
+                    let index = self.memory.offsets[t - 1] + candidate;
+                    let score = if must_mix { self.memory.mixed[index] } else { either(self, index) };
+                    if score.is_forbidden() {
+                        continue;
+                    }
+                    let score = score + self.edge(t, candidate, slot);
+                    if score > best.0 {
+                        best = (score, candidate);
+                    }
+                }
+            }
+            // The column is looked at no more on this way back, so it may change.
+            if on_rest {
+                self.memory.levels[t] += 1;
+            }
+        }
+    }
+
+    /// Doubles the active labels of every column.
+    fn grow_all(&mut self) {
+        let levels = self.ranking.levels();
+        self.memory.levels.iter_mut().for_each(|level| *level = levels.min(*level + 1));
+    }
+
+    /// The best path of active labels, by plain Viterbi's tie rule.
+    fn read_back(&self, out: &mut Decoded<S>) -> Result<()> {
+        let last = self.lattice.positions() - 1;
+        let choose = |t: usize, score: &dyn Fn(usize, S) -> S| {
+            let mut best = (S::FORBIDDEN, LabelId::MAX);
+            for (slot, &y) in self.active(t).iter().enumerate() {
+                let way = self.memory.active[self.memory.offsets[t] + slot];
+                let score = if way.is_forbidden() { way } else { score(y as usize, way) };
+                if score > best.0 || score == best.0 && y < best.1 {
+                    best = (score, y);
+                }
+            }
+            best
+        };
+        let (score, mut y) = choose(last, &|y, way| self.lattice.with_end_score(way, y));
+        if score.is_forbidden() {
+            return Err(Error::NoPath);
+        }
+        let path = out.push_path(last + 1, score);
+        path[last] = y;
+        for t in (1..=last).rev() {
+            y = choose(t - 1, &|p, way| way + self.edges.get(t, p, y as usize)).1;
+            path[t - 1] = y;
+        }
+        Ok(())
     }
 }

@@ -9,32 +9,45 @@
 //! number near it. Decoders that also add in other orders (backward bounds, heuristics) prune only what lies below by
 //! more than [`Lattice::rounding_slack`], and let forward scores decide among the rest.
 
+mod agenda;
 mod astar;
+mod astar_kbest;
 mod auto;
 mod beam;
 mod carpediem;
 mod catalogue;
 mod counters;
+mod degenerate_lattice;
 mod forward;
 mod funnel;
+mod gather;
+mod heuristic;
 mod iterative_astar;
+mod iterative_viterbi_astar;
+mod lower_bound;
+mod path_space;
 mod scratch;
 mod staggered;
 mod viterbi;
+mod viterbi_astar;
+mod viterbi_kbest;
 mod viterbi_simd;
 mod viterbi_sparse;
 
-pub use astar::{Astar, Heuristic};
+pub use astar::Astar;
 pub use auto::{Auto, Engine, Engines, Facts, Plan};
 pub use beam::Beam;
-pub use carpediem::CarpeDiem;
+pub use carpediem::{CarpeDiem, CarpeDiemBound};
 pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
 pub use counters::Counters;
 pub use funnel::Funnel;
+pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
+pub use iterative_viterbi_astar::IterativeViterbiAstar;
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
+pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 

@@ -1,7 +1,8 @@
 //! The working memory of all decoders, owned by the caller and reused from sequence to sequence.
 
 use super::{
-    astar, beam, carpediem, funnel, iterative_astar, staggered, viterbi, viterbi_simd, viterbi_sparse,
+    astar, beam, carpediem, funnel, iterative_astar, iterative_viterbi_astar, staggered, viterbi,
+    viterbi_astar, viterbi_simd, viterbi_sparse,
 };
 use crate::kernel::Float;
 
@@ -16,8 +17,10 @@ pub struct Scratch<S: Float> {
     pub(crate) carpediem: carpediem::Memory<S>,
     pub(crate) funnel: funnel::Memory<S>,
     pub(crate) iterative_astar: iterative_astar::Memory<S>,
+    pub(crate) iterative_viterbi_astar: iterative_viterbi_astar::Memory<S>,
     pub(crate) staggered: staggered::Memory<S>,
     pub(crate) viterbi: viterbi::Memory<S>,
+    pub(crate) viterbi_astar: viterbi_astar::Memory<S>,
     pub(crate) viterbi_simd: viterbi_simd::Memory<S>,
     pub(crate) viterbi_sparse: viterbi_sparse::Memory<S>,
 }

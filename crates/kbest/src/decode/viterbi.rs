@@ -5,9 +5,11 @@
 //! alpha[t][y] = max over p of (alpha[t-1][p] + edge[t][p][y]) + node[t][y]
 //! ```
 //!
-//! **Cost.** `T L^2` time, `T L` back pointers. **When not.** Whenever speed matters: see `auto`.
+//! **Cost.** `T L^2` time, `T L` back pointers; for `k > 1` see [`super::viterbi_kbest`].
+//! **When not.** Whenever speed matters: see `auto`.
 //! **Paper.** Viterbi (1967); Algorithm 1 of Esposito & Radicioni (2009).
 
+use super::viterbi_kbest::{self, viterbi_kbest};
 use super::{Decode, Decoded, Scratch, Tally, with_tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -24,6 +26,7 @@ pub(crate) struct Memory<S> {
     alpha: Vec<S>,      // L: best score of a path that ends in y
     next: Vec<S>,       // L
     back: Vec<LabelId>, // (T - 1) x L: the label before y on that path
+    kbest: viterbi_kbest::Memory<S>,
 }
 
 impl<S: Float> Decode<S> for Viterbi {
@@ -31,15 +34,22 @@ impl<S: Float> Decode<S> for Viterbi {
         "viterbi"
     }
 
+    fn supports(&self, _k: usize) -> Result<()> {
+        Ok(())
+    }
+
     fn search(
         &self,
         lattice: &Lattice<'_, S>,
-        _k: usize,
+        k: usize,
         scratch: &mut Scratch<S>,
         out: &mut Decoded<S>,
     ) -> Result<()> {
         with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| viterbi(lattice, edges, &mut scratch.viterbi, tally, out))
+            with_edges!(lattice, |edges| match k {
+                1 => viterbi(lattice, edges, &mut scratch.viterbi, tally, out),
+                _ => viterbi_kbest(lattice, edges, k, &mut scratch.viterbi.kbest, tally, out),
+            })
         })
     }
 }
@@ -52,7 +62,7 @@ fn viterbi<S: Float>(
     out: &mut Decoded<S>,
 ) -> Result<()> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
-    let Memory { alpha, next, back } = memory;
+    let Memory { alpha, next, back, .. } = memory;
     alpha.clear();
     alpha.extend((0..labels).map(|y| lattice.first_score(y)));
     back.clear();

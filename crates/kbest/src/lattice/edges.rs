@@ -4,10 +4,12 @@
 //! sequence (`with_edges!`) and run code made for it, so that no inner loop asks what shape it has.
 
 use super::bounds::BoundsView;
+use super::degenerate::{DegenerateBounds, Ranking};
 use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, SparseEdges};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded};
 use crate::label::LabelId;
+use std::sync::OnceLock;
 
 /// The score seam: all that a decoder may ask about the edges into position `t`.
 pub trait EdgeScores<S: Float> {
@@ -59,11 +61,15 @@ pub enum Shape<S: Float> {
 pub struct Edges<S: Float> {
     shape: Shape<S>,
     order: Option<Vec<LabelId>>,
+    ranking: OnceLock<Ranking>,
+    degenerate: Box<[OnceLock<DegenerateBounds<S>>]>, // one a matrix
 }
 
 impl<S: Float> Edges<S> {
     fn from_shape(shape: Shape<S>) -> Self {
-        Edges { shape, order: None }
+        let matrices = if let Shape::PerPosition(edges) = &shape { edges.matrices.len() } else { 1 };
+        let degenerate = (0..matrices).map(|_| OnceLock::new()).collect();
+        Edges { shape, order: None, ranking: OnceLock::new(), degenerate }
     }
 
     /// One `L x L` matrix, row-major `[from][to]`.
@@ -129,7 +135,7 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless every label is named exactly once.
-    pub fn ranked(mut self, order: Vec<LabelId>) -> Result<Self> {
+    pub fn ranked(self, order: Vec<LabelId>) -> Result<Self> {
         let labels = self.labels();
         let mut seen = vec![false; labels];
         for &y in &order {
@@ -148,8 +154,9 @@ impl<S: Float> Edges<S> {
         if order.len() != labels {
             return Err(Error::shape("label order", format!("{labels} labels"), order.len()));
         }
-        self.order = Some(order);
-        Ok(self)
+        let mut edges = Self::from_shape(self.shape); // forgets what followed from another order
+        edges.order = Some(order);
+        Ok(edges)
     }
 
     /// Replaces the exact overall bound by a looser one, made from the weights of features; used by CarpeDiem and the
@@ -202,6 +209,20 @@ impl<S: Float> Edges<S> {
     /// Labels, best first, if they were ranked.
     pub fn order(&self) -> Option<&[LabelId]> {
         self.order.as_deref()
+    }
+
+    /// The labels, best first, ranked or not.
+    pub(crate) fn ranking(&self) -> &Ranking {
+        self.ranking.get_or_init(|| Ranking::new(self.labels(), self.order()))
+    }
+
+    /// The bounds of degenerate labels of one matrix, made when first asked for.
+    pub(super) fn cached_degenerate(
+        &self,
+        matrix: usize,
+        make: impl FnOnce(&Ranking) -> DegenerateBounds<S>,
+    ) -> &DegenerateBounds<S> {
+        self.degenerate[matrix].get_or_init(|| make(self.ranking()))
     }
 
     /// Number of distinct matrices.

@@ -22,6 +22,7 @@
 mod bounds;
 mod callback;
 mod constraints;
+mod degenerate;
 mod dense;
 mod edges;
 mod per_position;
@@ -34,6 +35,7 @@ pub use edges::{EdgeScores, Edges, Shape};
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
+pub(crate) use degenerate::{DegenerateView, Ranking};
 pub(crate) use edges::with_edges;
 
 use crate::error::{Error, Result};

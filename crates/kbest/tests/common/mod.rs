@@ -3,7 +3,7 @@
 //! One generator serves the property tests and the soak run, so a seed printed by either can be replayed by the other.
 #![allow(dead_code)] // each test file uses its part
 
-use kbest::decode::{Astar, CATALOGUE, Heuristic};
+use kbest::decode::{Answers, Astar, CATALOGUE, Heuristic};
 use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path, Score};
 
 /// SplitMix64: tiny, seeded, good enough for test data.
@@ -281,10 +281,19 @@ pub fn enumerate<S: Float>(lattice: &Lattice<'_, S>) -> Vec<Path<S>> {
 
 /// Every exact 1-best decoder, A* with each heuristic; `KBEST_TEST_DECODERS=a,b` narrows it down while working on one.
 pub fn exact_decoders() -> Vec<Decoder> {
+    decoders(|_| true)
+}
+
+/// Those of them that can give more than one path.
+pub fn exact_kbest_decoders() -> Vec<Decoder> {
+    decoders(|answers| answers != Answers::One)
+}
+
+fn decoders(takes: impl Fn(Answers) -> bool) -> Vec<Decoder> {
     let only = std::env::var("KBEST_TEST_DECODERS").ok();
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|o| o == name));
     let mut decoders = vec![];
-    for entry in CATALOGUE.iter().filter(|entry| entry.exact && wanted(entry.name)) {
+    for entry in CATALOGUE.iter().filter(|entry| entry.exact && takes(entry.answers) && wanted(entry.name)) {
         match Decoder::by_name(entry.name).unwrap() {
             Decoder::Astar(_) => {
                 decoders.extend(Heuristic::ALL.map(|heuristic| Decoder::Astar(Astar { heuristic })));

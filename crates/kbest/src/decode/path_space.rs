@@ -1,0 +1,500 @@
+//! Paths one after another, best first, out of a lattice whose forward scores are known.
+//!
+//! **What.** A lazy enumerator over a *survivor lattice*: at each position some labels (all of them, or those that
+//! pruning left) with their forward scores. The first path costs one walk back, each further one little more.
+//!
+//! **How.** Every node keeps its own list of best paths, found only as far as asked for (the recursive enumeration of
+//! Jimenez & Marzal 1999, here with a work list). The `(r+1)`-th best path into `y` extends
+//!
+//! ```text
+//! the best not yet used of   score(i-th best path into p) + edge[p][y]     over predecessors p and ranks i
+//! ```
+//!
+//! and when the option `(p, i)` is used up, `(p, i + 1)` takes its place, which may ask `p` for one more path, and so on
+//! back towards the start. Predecessors are ranked lazily: the 8 best first, then twice as many.
+//!
+//! **Why exact.** All sums are the judge's own, from the start of the path to its end, and rounding is monotone: a
+//! better prefix stays at least as good whatever is added behind it. Scores therefore come out non-increasing with no
+//! allowance for rounding, and equal scores cost nothing extra. Pairs `(p, i)` are distinct, hence so are the paths.
+//! The first path into `y` is the one through the best `(score + edge)`, lowest label first: plain Viterbi's.
+//!
+//! **Cost.** At most `T (log k + P)` time and `T` new partial paths for each path, `P` the predecessors of a node met
+//! for the first time. Nothing is ever paid for nodes that no emitted path came near.
+//! **When not.** For one path only: a decoder that kept back pointers has it already.
+//! **Paper.** Plays the part of the backward search in Algorithm 3 of Huang et al. (2012), which instead pushes all
+//! `T L` one-edge variations of each path found.
+
+use super::{Decoded, Tally};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::{EdgeScores, Lattice};
+use std::cmp::Ordering;
+
+/// Predecessors ranked when a node is first asked for its second path.
+const FIRST_RANKED: usize = 8;
+/// No such partial path, option or node.
+const NONE: u32 = u32::MAX;
+/// Not looked for yet.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+/// The nodes paths may use, with the best score of a path of such nodes to each, added in the judge's order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Survivors<'a, S> {
+    /// Forward scores, laid out as `columns` says.
+    pub alpha: &'a [S],
+    /// Which labels they belong to.
+    pub columns: Columns<'a>,
+}
+
+/// How the columns of a survivor lattice lie in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Columns<'a> {
+    /// Every label at every position: column `t` begins at `t * stride`.
+    All { labels: usize, stride: usize },
+    /// Ascending labels; column `t` is `offsets[t]..offsets[t + 1]`.
+    Listed { offsets: &'a [usize], labels: &'a [LabelId] },
+}
+
+impl<S: Float> Survivors<'_, S> {
+    /// Where column `t` begins, and its length.
+    fn column(&self, t: usize) -> (usize, usize) {
+        match self.columns {
+            Columns::All { labels, stride } => (t * stride, labels),
+            Columns::Listed { offsets, .. } => (offsets[t], offsets[t + 1] - offsets[t]),
+        }
+    }
+
+    /// The label of the `i`-th node of the column that begins at `first`.
+    fn label(&self, first: usize, i: usize) -> usize {
+        match self.columns {
+            Columns::All { .. } => i,
+            Columns::Listed { labels, .. } => labels[first + i] as usize,
+        }
+    }
+}
+
+/// What the enumerator remembers; reused from lattice to lattice.
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    stop_of: Vec<u32>, // by survivor: its stop, if any path came near
+    stops: Vec<Stop>,
+    partials: Vec<Partial<S>>,
+    options: Vec<Choice<S>>,
+    ranked: Vec<(S, u32)>, // the stops' ranked predecessors: score with edge, place in the column
+    ranking: Vec<(S, u32)>,
+    work: Vec<u32>,
+}
+
+/// A node that lies on some path found so far or next to one.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    t: u32,         // T stands for the end behind the last position
+    label: LabelId, // 0 for the end
+    first: u32,     // its best partial path
+    last: u32,      // its worst one found so far; the top option made it
+    top: u32,       // heap of options; NONE until a second path is asked for, or if none is left
+    ranked: usize,  // where its ranked predecessors lie
+    length: u32,    // how many are ranked
+    offered: u32,   // how many of them went into the heap
+    ranked_all: bool,
+}
+
+/// A path from the start to some node.
+#[derive(Debug, Clone, Copy)]
+struct Partial<S> {
+    score: S,
+    stop: u32,
+    from: u32, // the partial path it extends; UNKNOWN until asked for, NONE at position 0
+    next: u32, // the next best one to the same node; UNKNOWN until asked for, NONE if there is none
+}
+
+/// One way to reach a node: a partial path to a predecessor. A member of its stop's pairing heap.
+#[derive(Debug, Clone, Copy)]
+struct Choice<S> {
+    score: S,     // of the partial path and the edge
+    place: u32,   // the predecessor's place in its column; ascends with the label
+    partial: u32, // UNKNOWN while it is the predecessor's best path and nobody needed it
+    child: u32,
+    sibling: u32,
+}
+
+/// The enumerator.
+pub(crate) struct PathSpace<'s, 'l, S: Float, E> {
+    lattice: &'s Lattice<'l, S>,
+    edges: &'s E,
+    survivors: Survivors<'s, S>,
+    memory: &'s mut Memory<S>,
+    current: u32, // the partial path last returned, UNKNOWN before the first
+}
+
+impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
+    /// All paths through the survivors, none of them looked at yet. The lattice has at least one position.
+    pub(crate) fn new(
+        lattice: &'s Lattice<'l, S>,
+        edges: &'s E,
+        survivors: Survivors<'s, S>,
+        memory: &'s mut Memory<S>,
+    ) -> Self {
+        memory.stop_of.clear();
+        memory.stop_of.resize(survivors.alpha.len(), NONE);
+        memory.stops.clear();
+        memory.partials.clear();
+        memory.options.clear();
+        memory.ranked.clear();
+        memory.work.clear();
+        PathSpace { lattice, edges, survivors, memory, current: UNKNOWN }
+    }
+
+    /// Pushes the `k` best paths that are left, fewer if there are not so many.
+    pub(crate) fn push_best(&mut self, k: usize, tally: &mut impl Tally, out: &mut Decoded<S>) {
+        for _ in 0..k {
+            let Some(score) = self.next_path(tally) else { break };
+            self.write_labels(out.push_path(self.lattice.positions(), score), tally);
+        }
+    }
+
+    /// Finds the next path and returns its score; `None` when no legal path is left.
+    pub(crate) fn next_path(&mut self, tally: &mut impl Tally) -> Option<S> {
+        self.current = match self.current {
+            UNKNOWN => self.first_to_the_end(tally),
+            NONE => NONE,
+            last => {
+                let end = self.memory.partials[last as usize].stop;
+                self.find_next(end, tally);
+                self.memory.partials[last as usize].next
+            }
+        };
+        (self.current != NONE).then(|| self.memory.partials[self.current as usize].score)
+    }
+
+    /// Writes down the labels of the path last found.
+    pub(crate) fn write_labels(&mut self, path: &mut [LabelId], tally: &mut impl Tally) {
+        let mut partial = self.predecessor(self.current, tally);
+        for t in (0..path.len()).rev() {
+            let stop = self.memory.partials[partial as usize].stop;
+            path[t] = self.memory.stops[stop as usize].label;
+            partial = self.predecessor(partial, tally);
+        }
+    }
+
+    /// The best path to the end behind the last position, NONE if all are forbidden.
+    fn first_to_the_end(&mut self, tally: &mut impl Tally) -> u32 {
+        let end = self.add_stop(self.lattice.positions(), 0, S::FORBIDDEN);
+        let Some((score, place)) = self.best_predecessor(end, tally) else { return NONE };
+        let first = self.memory.stops[end as usize].first;
+        let from = self.best_partial(self.lattice.positions() - 1, place);
+        let partial = &mut self.memory.partials[first as usize];
+        (partial.score, partial.from) = (score, from);
+        first
+    }
+
+    /// A stop with its best partial path, whose score is known but not its way.
+    fn add_stop(&mut self, t: usize, label: usize, score: S) -> u32 {
+        let (stop, first) = (self.memory.stops.len() as u32, self.memory.partials.len() as u32);
+        let from = if t == 0 { NONE } else { UNKNOWN };
+        self.memory.partials.push(Partial { score, stop, from, next: UNKNOWN });
+        self.memory.stops.push(Stop {
+            t: t as u32,
+            label: label as LabelId,
+            first,
+            last: first,
+            top: NONE,
+            ranked: 0,
+            length: 0,
+            offered: 0,
+            ranked_all: false,
+        });
+        stop
+    }
+
+    /// The best partial path to a survivor.
+    fn best_partial(&mut self, t: usize, place: u32) -> u32 {
+        let (first, _) = self.survivors.column(t);
+        let survivor = first + place as usize;
+        if self.memory.stop_of[survivor] == NONE {
+            let label = self.survivors.label(first, place as usize);
+            self.memory.stop_of[survivor] = self.add_stop(t, label, self.survivors.alpha[survivor]);
+        }
+        self.memory.stops[self.memory.stop_of[survivor] as usize].first
+    }
+
+    /// The partial path that `partial` extends; a node's best one is traced only when asked for.
+    fn predecessor(&mut self, partial: u32, tally: &mut impl Tally) -> u32 {
+        let Partial { stop, from, .. } = self.memory.partials[partial as usize];
+        if from != UNKNOWN {
+            return from;
+        }
+        let before = self.memory.stops[stop as usize].t as usize - 1;
+        let (_, place) = self.best_predecessor(stop, tally).expect("the path that gave alpha is legal");
+        let from = self.best_partial(before, place);
+        self.memory.partials[partial as usize].from = from;
+        from
+    }
+
+    /// Score of a partial path that goes on from label `p` into the stop, its node not yet added.
+    fn with_edge(&self, stop: &Stop, score: S, p: usize) -> S {
+        let t = stop.t as usize;
+        if t == self.lattice.positions() {
+            self.lattice.with_end_score(score, p)
+        } else {
+            score + self.edges.get(t, p, stop.label as usize)
+        }
+    }
+
+    /// Upper bound of the edges into a stop; zero for the end, whose scores are few enough to be read.
+    fn edge_bound(&self, stop: &Stop) -> Option<S> {
+        let t = stop.t as usize;
+        (t < self.lattice.positions()).then(|| self.edges.bounds(t).column.at(stop.label as usize))
+    }
+
+    /// The legal predecessors of a stop, each with score and place, except those that lie strictly below `threshold`
+    /// (which `keep` may raise as it goes).
+    fn predecessors(&self, stop: u32, tally: &mut impl Tally, mut keep: impl FnMut(S, u32) -> S) {
+        let stop = &self.memory.stops[stop as usize];
+        let (first, count) = self.survivors.column(stop.t as usize - 1);
+        let bound = self.edge_bound(stop);
+        let (mut threshold, mut read) = (S::FORBIDDEN, 0);
+        for place in 0..count {
+            let alpha = self.survivors.alpha[first + place];
+            // Upper bound, because no edge into this label is better; added in the judge's order.
+            let limit = bound.map_or(alpha, |bound| alpha + bound);
+            if alpha.is_forbidden() || (bound.is_some() && limit < threshold) {
+                continue;
+            }
+            read += 1;
+            let score = self.with_edge(stop, alpha, self.survivors.label(first, place));
+            if !score.is_forbidden() && score >= threshold {
+                threshold = keep(score, place as u32);
+            }
+        }
+        tally.edges(read);
+    }
+
+    /// The best predecessor, the lowest label among equals: plain Viterbi's back pointer.
+    fn best_predecessor(&self, stop: u32, tally: &mut impl Tally) -> Option<(S, u32)> {
+        let mut best: Option<(S, u32)> = None;
+        self.predecessors(stop, tally, |score, place| match best {
+            Some((highest, _)) if score <= highest => highest,
+            _ => {
+                best = Some((score, place));
+                score
+            }
+        });
+        best
+    }
+
+    /// Ranks at least `want` predecessors of a stop, or all there are: best first, then lowest label.
+    fn rank_predecessors(&mut self, stop: u32, want: usize, tally: &mut impl Tally) {
+        let best_first =
+            |a: &(S, u32), b: &(S, u32)| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1));
+        let mut ranking = std::mem::take(&mut self.memory.ranking);
+        ranking.clear();
+        let (mut threshold, mut cut) = (S::FORBIDDEN, false);
+        self.predecessors(stop, tally, |score, place| {
+            ranking.push((score, place));
+            if ranking.len() == 2 * want {
+                ranking.select_nth_unstable_by(want - 1, best_first);
+                ranking.truncate(want);
+                (threshold, cut) = (ranking[want - 1].0, true);
+            }
+            threshold
+        });
+        ranking.sort_unstable_by(best_first);
+        cut |= ranking.len() > want;
+        ranking.truncate(want);
+        let ranked = self.memory.ranked.len();
+        self.memory.ranked.extend_from_slice(&ranking);
+        let stop = &mut self.memory.stops[stop as usize];
+        (stop.ranked, stop.length, stop.ranked_all) = (ranked, ranking.len() as u32, !cut);
+        self.memory.ranking = ranking;
+    }
+
+    /// Finds the path after a stop's last one, asking predecessors for theirs first where needed.
+    fn find_next(&mut self, stop: u32, tally: &mut impl Tally) {
+        self.memory.work.push(stop);
+        while let Some(stop) = self.memory.work.pop() {
+            let last = self.memory.stops[stop as usize].last;
+            if self.memory.stops[stop as usize].t == 0 {
+                self.memory.partials[last as usize].next = NONE;
+                continue;
+            }
+            if self.memory.stops[stop as usize].length == 0 {
+                self.offer_next_predecessor(stop, tally);
+                let used = self.predecessor(last, tally); // the last path is the best one: it used the top option
+                let top = self.memory.stops[stop as usize].top;
+                self.memory.options[top as usize].partial = used;
+            }
+            // The top option made the last path. What follows it in the predecessor's list takes its place.
+            let top = self.memory.stops[stop as usize].top;
+            let used = self.memory.options[top as usize].partial;
+            let Partial { next, stop: before, .. } = self.memory.partials[used as usize];
+            if next == UNKNOWN {
+                self.memory.work.push(stop); // comes back when the predecessor has answered
+                self.memory.work.push(before);
+                continue;
+            }
+            self.replace_top_option(stop, next, tally);
+            if self.memory.stops[before as usize].first == used {
+                self.offer_next_predecessor(stop, tally);
+            }
+            self.memory.partials[last as usize].next = self.add_partial(stop);
+        }
+    }
+
+    /// Puts the next ranked predecessor of a stop, with its best path, into the heap of options.
+    fn offer_next_predecessor(&mut self, stop: u32, tally: &mut impl Tally) {
+        let Stop { length, offered, ranked_all, .. } = self.memory.stops[stop as usize];
+        if offered == length {
+            if ranked_all {
+                return;
+            }
+            self.rank_predecessors(stop, (2 * length as usize).max(FIRST_RANKED), tally);
+        }
+        let stop = &mut self.memory.stops[stop as usize];
+        if stop.offered == stop.length {
+            return;
+        }
+        let (score, place) = self.memory.ranked[stop.ranked + stop.offered as usize];
+        stop.offered += 1;
+        let option = self.memory.options.len() as u32;
+        self.memory.options.push(Choice { score, place, partial: UNKNOWN, child: NONE, sibling: NONE });
+        stop.top = heap::meld(&mut self.memory.options, stop.top, option);
+    }
+
+    /// Takes the top option off a stop's heap and puts the same predecessor's `next` path, if there is one, in.
+    fn replace_top_option(&mut self, stop: u32, next: u32, tally: &mut impl Tally) {
+        let Stop { t, top, .. } = self.memory.stops[stop as usize];
+        let mut rest = heap::without_top(&mut self.memory.options, top);
+        if next != NONE {
+            let place = self.memory.options[top as usize].place;
+            let (first, _) = self.survivors.column(t as usize - 1);
+            let p = self.survivors.label(first, place as usize);
+            let prefix = self.memory.partials[next as usize].score;
+            let score = self.with_edge(&self.memory.stops[stop as usize], prefix, p);
+            tally.edges(1);
+            if !score.is_forbidden() {
+                let option = Choice { score, place, partial: next, child: NONE, sibling: NONE };
+                self.memory.options[top as usize] = option;
+                rest = heap::meld(&mut self.memory.options, rest, top);
+            }
+        }
+        self.memory.stops[stop as usize].top = rest;
+    }
+
+    /// Makes the top option of a stop its next partial path; NONE if no legal one is left.
+    fn add_partial(&mut self, stop: u32) -> u32 {
+        let Stop { t, label, top, .. } = self.memory.stops[stop as usize];
+        if top == NONE {
+            return NONE;
+        }
+        let Choice { score, place, partial, .. } = self.memory.options[top as usize];
+        let at_end = t as usize == self.lattice.positions();
+        let score = if at_end { score } else { score + self.lattice.node_row(t as usize)[label as usize] };
+        if score.is_forbidden() {
+            return NONE; // the sum overflowed, as the judge's does; no later one is better
+        }
+        let from = if partial == UNKNOWN { self.best_partial(t as usize - 1, place) } else { partial };
+        self.memory.options[top as usize].partial = from;
+        let added = self.memory.partials.len() as u32;
+        self.memory.partials.push(Partial { score, stop, from, next: UNKNOWN });
+        self.memory.stops[stop as usize].last = added;
+        added
+    }
+}
+
+/// Pairing heaps whose members lie in one array: best score on top, then the lowest place.
+mod heap {
+    use super::{Choice, NONE};
+    use crate::kernel::Float;
+
+    /// Joins two heaps.
+    pub(super) fn meld<S: Float>(options: &mut [Choice<S>], a: u32, b: u32) -> u32 {
+        if a == NONE || b == NONE {
+            return if a == NONE { b } else { a };
+        }
+        let (left, right) = (&options[a as usize], &options[b as usize]);
+        let a_first = left.score > right.score || (left.score == right.score && left.place < right.place);
+        let (winner, loser) = if a_first { (a, b) } else { (b, a) };
+        options[loser as usize].sibling = options[winner as usize].child;
+        options[winner as usize].child = loser;
+        winner
+    }
+
+    /// The heap without its top: its children joined in pairs, then the pairs from the last to the first.
+    pub(super) fn without_top<S: Float>(options: &mut [Choice<S>], top: u32) -> u32 {
+        let mut child = options[top as usize].child;
+        let mut pairs = NONE; // linked through `sibling`, last pair first
+        while child != NONE {
+            let other = options[child as usize].sibling;
+            let rest = if other == NONE { NONE } else { options[other as usize].sibling };
+            let pair = meld(options, child, other);
+            options[pair as usize].sibling = pairs;
+            (pairs, child) = (pair, rest);
+        }
+        let mut joined = NONE;
+        while pairs != NONE {
+            let rest = options[pairs as usize].sibling;
+            joined = meld(options, joined, pairs);
+            pairs = rest;
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Decode, Scratch, Viterbi, counters::Uncounted};
+    use crate::lattice::{Edges, with_edges};
+
+    /// Paths through some of the labels are those of the lattice in which the others are forbidden.
+    #[test]
+    fn listed_survivors_are_a_lattice_of_their_own() {
+        let (positions, labels) = (7usize, 40usize);
+        let mut state = 1u64;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        for round in 0..20 {
+            let edges: Vec<f64> = (0..labels * labels).map(|_| below(5) as f64).collect();
+            let edges = Edges::dense(labels, edges).unwrap();
+            let nodes: Vec<f64> = (0..positions * labels).map(|_| below(9) as f64).collect();
+            let mask: Vec<bool> = (0..positions * labels).map(|i| i % labels == 3 || below(3) == 0).collect();
+            let lattice = Lattice::new(nodes, &edges).unwrap();
+            let masked = lattice.clone().allow_mask(&mask).unwrap();
+
+            let (mut offsets, mut listed, mut alpha) = (vec![0], vec![], Vec::<f64>::new());
+            for t in 0..positions {
+                for y in (0..labels).filter(|y| mask[t * labels + y]) {
+                    let best = offsets.iter().nth_back(1).map_or(0.0, |&first: &usize| {
+                        let before = first..offsets[t];
+                        let scores = before.map(|i| {
+                            let p: u32 = listed[i];
+                            alpha[i] + edges.as_dense().unwrap().get(t, p as usize, y)
+                        });
+                        scores.fold(f64::NEG_INFINITY, f64::max)
+                    });
+                    listed.push(y as u32);
+                    alpha.push(best + lattice.node_row(t)[y]);
+                }
+                offsets.push(listed.len());
+            }
+
+            let k = 300;
+            let expected = Viterbi.decode_kbest(&masked, k, &mut Scratch::new()).unwrap();
+            let columns = Columns::Listed { offsets: &offsets, labels: &listed };
+            let survivors = Survivors { alpha: &alpha, columns };
+            let mut memory = Memory::default();
+            with_edges!(lattice, |edges| {
+                let mut space = PathSpace::new(&lattice, edges, survivors, &mut memory);
+                for path in &expected.paths {
+                    assert_eq!(space.next_path(&mut Uncounted), Some(path.score), "round {round}");
+                    let mut found = vec![0; positions];
+                    space.write_labels(&mut found, &mut Uncounted);
+                    assert_eq!(masked.path_score(&found).unwrap(), path.score);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The chain of trust for k-best: enumeration of all paths -> every exact k-best decoder, k-best Viterbi among them;
+//! on lattices too large to enumerate, k-best Viterbi -> all others.
+//!
+//! Among equal scores the order is left open (but the first path, which is plain Viterbi's), so lists are compared by
+//! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
+//! enumerated: five positions of seven labels, or three of twenty-seven.
+
+mod common;
+
+use common::{Case, enumerate, exact_kbest_decoders};
+use kbest::decode::Viterbi;
+use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+/// Most paths to enumerate.
+const ENUMERATED: usize = 20_000;
+
+/// What every list of best paths must be, whatever the scores.
+fn check_list<S: Float>(
+    lattice: &Lattice<'_, S>,
+    k: usize,
+    answer: &Decoded<S>,
+    context: &dyn Fn() -> String,
+) {
+    assert!(answer.exact, "{}", context());
+    assert!(answer.paths.len() <= k, "{}", context());
+    let mut seen = HashSet::new();
+    for path in &answer.paths {
+        assert!(!path.score.is_forbidden(), "{}", context());
+        assert_eq!(lattice.path_score(&path.labels).unwrap(), path.score, "{}", context());
+        assert!(seen.insert(path.labels.clone()), "twice {:?}: {}", path.labels, context());
+    }
+    assert!(answer.paths.is_sorted_by(|a, b| a.score >= b.score), "{}", context());
+    let best = Viterbi.decode(lattice, &mut Scratch::new()).unwrap();
+    assert_eq!(answer.best(), best.best(), "{}", context());
+}
+
+fn scores<S: Float>(answer: &Decoded<S>) -> Vec<S> {
+    answer.paths.iter().map(|path| path.score).collect()
+}
+
+/// Every decoder against all paths.
+fn all_are_right<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+    let edges = case.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let all = enumerate(&lattice);
+    for decoder in decoders {
+        for k in [1, 2, 3, 5, 10, all.len() + 3, usize::MAX] {
+            let context = || format!("{decoder:?}, k = {k}, {case:?}");
+            match decoder.decode_kbest(&lattice, k, scratch) {
+                Err(error) => {
+                    assert_eq!(error, Error::NoPath, "{}", context());
+                    assert!(all.is_empty(), "{}", context());
+                }
+                Ok(answer) => {
+                    let expected: Vec<S> = all.iter().take(k).map(|path| path.score).collect();
+                    assert_eq!(scores(&answer), expected, "{}", context());
+                    check_list(&lattice, k, &answer, &context);
+                }
+            }
+        }
+    }
+}
+
+/// Every decoder against k-best Viterbi.
+fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+    let edges = case.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let most = ks.iter().copied().max().unwrap();
+    let expected = Viterbi.decode_kbest(&lattice, most, scratch);
+    for decoder in decoders {
+        for &k in ks {
+            let context = || format!("{decoder:?}, k = {k}, {case:?}");
+            match (&expected, decoder.decode_kbest(&lattice, k, scratch)) {
+                (Ok(expected), Ok(answer)) => {
+                    let first = &scores(expected)[..k.min(expected.paths.len())];
+                    assert_eq!(scores(&answer), first, "{}", context());
+                    check_list(&lattice, k, &answer, &context);
+                }
+                (expected, answer) => {
+                    assert_eq!(answer.as_ref().err(), expected.as_ref().err(), "{}", context());
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_decoders_equal_enumeration_on_short_lattices(seed in any::<u64>()) {
+        let case = Case::random(seed, 3, 9);
+        let decoders = exact_kbest_decoders();
+        all_are_right::<f64>(&case, &mut Scratch::counting(), &decoders);
+        all_are_right::<f32>(&case, &mut Scratch::new(), &decoders);
+    }
+
+    #[test]
+    fn all_decoders_equal_enumeration_on_long_lattices(seed in any::<u64>()) {
+        let case = Case::random(seed, 8, 2);
+        let decoders = exact_kbest_decoders();
+        all_are_right::<f64>(&case, &mut Scratch::new(), &decoders);
+        all_are_right::<f32>(&case, &mut Scratch::new(), &decoders);
+    }
+
+    #[test]
+    fn all_decoders_agree(seed in any::<u64>()) {
+        let case = Case::random(seed, 15, 30);
+        let decoders = exact_kbest_decoders();
+        all_agree::<f64>(&case, &[1, 2, 5, 10, 50], &mut Scratch::new(), &decoders);
+        all_agree::<f32>(&case, &[1, 2, 5, 10, 50], &mut Scratch::counting(), &decoders);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_decoders_equal_enumeration_up_to_many_paths(seed in any::<u64>()) {
+        let sizes = [(5, 7), (3, 27), (14, 2), (9, 3), (2, 140)];
+        let (positions, labels) = sizes[seed as usize % sizes.len()];
+        let case = Case::random(seed, positions, labels);
+        prop_assume!(case.paths().is_some_and(|paths| paths <= ENUMERATED));
+        let decoders = exact_kbest_decoders();
+        all_are_right::<f64>(&case, &mut Scratch::new(), &decoders);
+        all_are_right::<f32>(&case, &mut Scratch::new(), &decoders);
+    }
+
+    #[test]
+    fn all_decoders_agree_on_many_paths(seed in any::<u64>()) {
+        let case = Case::random(seed, 25, 40);
+        let decoders = exact_kbest_decoders();
+        all_agree::<f64>(&case, &[100, 1000], &mut Scratch::new(), &decoders);
+        all_agree::<f32>(&case, &[100, 1000], &mut Scratch::new(), &decoders);
+    }
+}
+
+/// A published k-best decoder merges its lists at the wrong index: it takes the `i`-th path of the `i`-th best
+/// predecessor. Here the best four paths all run through one predecessor, as its first to fourth.
+#[test]
+fn lists_are_merged_at_the_right_index() {
+    let edges = Edges::dense(3, vec![0.0f64; 9]).unwrap();
+    #[rustfmt::skip]
+    let nodes = vec![
+         3.0,  2.0,  0.0,
+         0.5,  0.0,  0.0,
+        50.0,  0.0,  0.0,
+         0.0, 99.0,  0.0,
+    ];
+    let lattice = Lattice::new(nodes, &edges).unwrap();
+    for decoder in exact_kbest_decoders() {
+        let answer = decoder.decode_kbest(&lattice, 5, &mut Scratch::new()).unwrap();
+        assert_eq!(scores(&answer), [152.5, 152.0, 152.0, 151.5, 151.0], "{decoder:?}");
+        assert_eq!(answer.paths[0].labels, [0, 0, 0, 1], "{decoder:?}");
+        assert_eq!(answer.paths[3].labels, [1, 0, 0, 1], "{decoder:?}");
+        assert!(answer.paths.iter().all(|path| path.labels[2..] == [0, 1]), "{decoder:?}");
+    }
+}
+
+/// Ties beyond number: every one of `3^60` paths scores the same, and a thousand distinct ones are wanted.
+#[test]
+fn all_paths_equal() {
+    let edges = Edges::dense(3, vec![0.0f32; 9]).unwrap();
+    let lattice = Lattice::new(vec![0.0f32; 3 * 60], &edges).unwrap();
+    for decoder in exact_kbest_decoders() {
+        let answer = decoder.decode_kbest(&lattice, 1000, &mut Scratch::new()).unwrap();
+        assert_eq!(answer.paths.len(), 1000);
+        check_list(&lattice, 1000, &answer, &|| format!("{decoder:?}"));
+    }
+}
+
+#[test]
+fn no_positions_one_path() {
+    let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+    let lattice = Lattice::new(vec![], &edges).unwrap();
+    for decoder in exact_kbest_decoders() {
+        let answer = decoder.decode_kbest(&lattice, 7, &mut Scratch::new()).unwrap();
+        assert_eq!((answer.paths.len(), answer.best().score), (1, 0.0));
+        assert!(decoder.decode_kbest(&lattice, 0, &mut Scratch::new()).is_err());
+    }
+}
+
+/// A hundred thousand positions: no recursion, and little time for a second and third path.
+#[test]
+fn long_sequences() {
+    let (positions, labels) = (100_000, 3);
+    let mut random = common::Random::new(5);
+    let edges: Vec<f32> = (0..labels * labels).map(|_| random.unit() as f32).collect();
+    let edges = Edges::dense(labels, edges).unwrap();
+    let nodes: Vec<f32> = (0..positions * labels).map(|_| random.unit() as f32).collect();
+    let lattice = Lattice::new(nodes, &edges).unwrap();
+    let expected = Viterbi.decode_kbest(&lattice, 5, &mut Scratch::new()).unwrap();
+    for decoder in exact_kbest_decoders() {
+        let answer = decoder.decode_kbest(&lattice, 5, &mut Scratch::new()).unwrap();
+        assert_eq!(scores(&answer), scores(&expected), "{decoder:?}");
+        check_list(&lattice, 5, &answer, &|| format!("{decoder:?}"));
+    }
+}
