@@ -87,7 +87,7 @@ fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, deco
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_decoders_equal_enumeration_on_short_lattices(seed in any::<u64>()) {
@@ -115,7 +115,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_decoders_equal_enumeration_up_to_many_paths(seed in any::<u64>()) {
