@@ -4,6 +4,7 @@
 //! Among equal scores the order is left open (but the first path, which is plain Viterbi's), so lists are compared by
 //! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
 //! enumerated: five positions of seven labels, or three of twenty-seven.
+#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 mod common;
 
