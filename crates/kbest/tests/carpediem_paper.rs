@@ -1,4 +1,5 @@
 //! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem 3.
+#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 mod common;
 

@@ -4,6 +4,7 @@
 //! Among equal scores the order is left open (but the first path, which is plain Viterbi's), so lists are compared by
 //! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
 //! enumerated: five positions of seven labels, or three of twenty-seven.
+#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 mod common;
 
@@ -87,7 +88,7 @@ fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, deco
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_decoders_equal_enumeration_on_short_lattices(seed in any::<u64>()) {
@@ -115,7 +116,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_decoders_equal_enumeration_up_to_many_paths(seed in any::<u64>()) {

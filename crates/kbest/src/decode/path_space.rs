@@ -11,7 +11,8 @@
 //! ```
 //!
 //! and when the option `(p, i)` is used up, `(p, i + 1)` takes its place, which may ask `p` for one more path, and so on
-//! back towards the start. Predecessors are ranked lazily: the 8 best first, then twice as many.
+//! back towards the start. Predecessors are ranked lazily, the 2 best first, then twice as many, and only those are read
+//! whose forward score and the best edge into `y` could bring them among the wanted.
 //!
 //! **Why exact.** All sums are the judge's own, from the start of the path to its end, and rounding is monotone: a
 //! better prefix stays at least as good whatever is added behind it. Scores therefore come out non-increasing with no
@@ -28,10 +29,9 @@ use super::{Decoded, Tally};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
-use std::cmp::Ordering;
 
 /// Predecessors ranked when a node is first asked for its second path.
-const FIRST_RANKED: usize = 8;
+const FIRST_RANKED: usize = 2;
 /// No such partial path, option or node.
 const NONE: u32 = u32::MAX;
 /// Not looked for yet.
@@ -241,72 +241,49 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         }
     }
 
-    /// Upper bound of the edges into a stop; zero for the end, whose scores are few enough to be read.
-    fn edge_bound(&self, stop: &Stop) -> Option<S> {
+    /// Upper bound of the edges (or end scores) that lead into a stop.
+    fn edge_bound(&self, stop: &Stop) -> S {
         let t = stop.t as usize;
-        (t < self.lattice.positions()).then(|| self.edges.bounds(t).column.at(stop.label as usize))
+        if t < self.lattice.positions() {
+            self.edges.bounds(t).column.at(stop.label as usize)
+        } else {
+            self.lattice.end().map_or(S::ZERO, S::max)
+        }
     }
 
-    /// The legal predecessors of a stop, each with score and place, except those that lie strictly below `threshold`
-    /// (which `keep` may raise as it goes).
-    fn predecessors(&self, stop: u32, tally: &mut impl Tally, mut keep: impl FnMut(S, u32) -> S) {
-        let stop = &self.memory.stops[stop as usize];
-        let (first, count) = self.survivors.column(stop.t as usize - 1);
-        let bound = self.edge_bound(stop);
-        let (mut threshold, mut read) = (S::FORBIDDEN, 0);
-        for place in 0..count {
-            let alpha = self.survivors.alpha[first + place];
-            // Upper bound, because no edge into this label is better; added in the judge's order.
-            let limit = bound.map_or(alpha, |bound| alpha + bound);
-            if alpha.is_forbidden() || (bound.is_some() && limit < threshold) {
-                continue;
-            }
+    /// Finds the `want` best legal predecessors of a stop, or all there are: best first, then lowest label.
+    fn rank_predecessors(&mut self, stop: u32, want: usize, tally: &mut impl Tally) {
+        let into = self.memory.stops[stop as usize];
+        let (first, count) = self.survivors.column(into.t as usize - 1);
+        let alphas = &self.survivors.alpha[first..first + count];
+        let bound = self.edge_bound(&into);
+        let mut ranking = std::mem::take(&mut self.memory.ranking);
+        ranking.clear();
+        let (mut threshold, mut place, mut read) = (S::FORBIDDEN, 0, 0);
+        // Skips what cannot be among the wanted: upper bound, because no edge into this label is better.
+        while let Some(skipped) = S::first_at_least(&alphas[place..], bound, threshold) {
+            place += skipped;
+            let score = self.with_edge(&into, alphas[place], self.survivors.label(first, place));
             read += 1;
-            let score = self.with_edge(stop, alpha, self.survivors.label(first, place));
-            if !score.is_forbidden() && score >= threshold {
-                threshold = keep(score, place as u32);
+            if score > threshold {
+                // Behind its equals, which have lower labels.
+                let rank = ranking.partition_point(|&(better, _)| better >= score);
+                ranking.truncate(want - 1);
+                ranking.insert(rank, (score, place as u32));
+                if ranking.len() == want {
+                    threshold = ranking[want - 1].0;
+                }
             }
+            place += 1;
         }
         tally.edges(read);
+        self.memory.ranking = ranking;
     }
 
     /// The best predecessor, the lowest label among equals: plain Viterbi's back pointer.
-    fn best_predecessor(&self, stop: u32, tally: &mut impl Tally) -> Option<(S, u32)> {
-        let mut best: Option<(S, u32)> = None;
-        self.predecessors(stop, tally, |score, place| match best {
-            Some((highest, _)) if score <= highest => highest,
-            _ => {
-                best = Some((score, place));
-                score
-            }
-        });
-        best
-    }
-
-    /// Ranks at least `want` predecessors of a stop, or all there are: best first, then lowest label.
-    fn rank_predecessors(&mut self, stop: u32, want: usize, tally: &mut impl Tally) {
-        let best_first =
-            |a: &(S, u32), b: &(S, u32)| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1));
-        let mut ranking = std::mem::take(&mut self.memory.ranking);
-        ranking.clear();
-        let (mut threshold, mut cut) = (S::FORBIDDEN, false);
-        self.predecessors(stop, tally, |score, place| {
-            ranking.push((score, place));
-            if ranking.len() == 2 * want {
-                ranking.select_nth_unstable_by(want - 1, best_first);
-                ranking.truncate(want);
-                (threshold, cut) = (ranking[want - 1].0, true);
-            }
-            threshold
-        });
-        ranking.sort_unstable_by(best_first);
-        cut |= ranking.len() > want;
-        ranking.truncate(want);
-        let ranked = self.memory.ranked.len();
-        self.memory.ranked.extend_from_slice(&ranking);
-        let stop = &mut self.memory.stops[stop as usize];
-        (stop.ranked, stop.length, stop.ranked_all) = (ranked, ranking.len() as u32, !cut);
-        self.memory.ranking = ranking;
+    fn best_predecessor(&mut self, stop: u32, tally: &mut impl Tally) -> Option<(S, u32)> {
+        self.rank_predecessors(stop, 1, tally);
+        self.memory.ranking.first().copied()
     }
 
     /// Finds the path after a stop's last one, asking predecessors for theirs first where needed.
@@ -348,7 +325,13 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
             if ranked_all {
                 return;
             }
-            self.rank_predecessors(stop, (2 * length as usize).max(FIRST_RANKED), tally);
+            let want = (2 * length as usize).max(FIRST_RANKED);
+            self.rank_predecessors(stop, want, tally);
+            let Memory { stops, ranked, ranking, .. } = &mut *self.memory;
+            let stop = &mut stops[stop as usize];
+            (stop.ranked, stop.length, stop.ranked_all) =
+                (ranked.len(), ranking.len() as u32, ranking.len() < want);
+            ranked.extend_from_slice(ranking);
         }
         let stop = &mut self.memory.stops[stop as usize];
         if stop.offered == stop.length {
