@@ -5,7 +5,7 @@
 //! when first asked for.
 
 use super::bounds::{MatrixBounds, typical_value};
-use super::{BoundsView, EdgeScores, SparseEdges, checked_magnitude};
+use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -21,6 +21,9 @@ pub struct DenseEdges<S: Float> {
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
     sparse: OnceLock<SparseEdges<S>>,
+    forward: OnceLock<DenseFactors<S>>,
+    backward: OnceLock<DenseFactors<S>>,
+    exceptions: OnceLock<usize>, // scores that are not the typical one
 }
 
 impl<S: Float> DenseEdges<S> {
@@ -44,7 +47,16 @@ impl<S: Float> DenseEdges<S> {
         let step = (scores.len() / SAMPLE).max(1) | 1;
         let typical = typical_value(scores.iter().copied().step_by(step));
         let bounds = MatrixBounds { overall: S::max(&row), row, column, typical, magnitude };
-        Ok(DenseEdges { scores: own, labels, stride, bounds, sparse: OnceLock::new() })
+        Ok(DenseEdges {
+            scores: own,
+            labels,
+            stride,
+            bounds,
+            sparse: OnceLock::new(),
+            forward: OnceLock::new(),
+            backward: OnceLock::new(),
+            exceptions: OnceLock::new(),
+        })
     }
 
     /// The whole matrix: `L` rows of [`DenseEdges::stride`] scores, padded with minus infinity.
@@ -76,6 +88,27 @@ impl<S: Float> DenseEdges<S> {
             });
             SparseEdges::from_sorted(self.labels, base, exceptions)
         })
+    }
+
+    /// How many scores differ from the typical one: what [`DenseEdges::as_sparse`] would list. Counted once.
+    pub fn exceptions(&self) -> usize {
+        *self.exceptions.get_or_init(|| {
+            let differ =
+                |p| self.padded_row(p)[..self.labels].iter().filter(|&&w| w != self.bounds.typical).count();
+            (0..self.labels).map(differ).sum()
+        })
+    }
+
+    /// `exp` of the scores, summed over where they come from; made once.
+    pub(crate) fn factors_forward(&self) -> &DenseFactors<S> {
+        self.forward.get_or_init(|| {
+            DenseFactors::forward(self.labels, &self.bounds.row, |p| &self.padded_row(p)[..self.labels])
+        })
+    }
+
+    /// `exp` of the scores, summed over where they lead to; made once.
+    pub(crate) fn factors_backward(&self) -> &DenseFactors<S> {
+        self.backward.get_or_init(|| DenseFactors::backward(self.factors_forward(), |p| self.padded_row(p)))
     }
 }
 

@@ -25,6 +25,7 @@ mod constraints;
 mod dense;
 mod edges;
 mod per_position;
+mod potentials;
 mod sparse;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};
@@ -35,6 +36,7 @@ pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
 pub(crate) use edges::with_edges;
+pub(crate) use potentials::{DenseFactors, SparseFactors};
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;

@@ -1,0 +1,238 @@
+//! What forward-backward found: posteriors of labels, of pairs and of paths.
+
+use super::step::Step;
+use super::sum::Sum;
+use super::{MarginalScratch, Rise};
+use crate::error::Result;
+use crate::kernel::{Float, argmax, exp_rows};
+use crate::label::LabelId;
+use crate::lattice::{EdgeScores, Lattice, with_edges};
+
+/// The posteriors of one lattice, in the memory of a [`MarginalScratch`].
+#[derive(Debug, Clone, Copy)]
+pub struct Marginals<'a, S: Float> {
+    lattice: &'a Lattice<'a, S>,
+    memory: &'a MarginalScratch,
+}
+
+/// The likeliest label of each position, taken one by one.
+///
+/// **This is not the best path.** It maximises the expected number of right labels, not the score: it may have a
+/// lower score than the path of a decoder, and may even step over a forbidden edge.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PosteriorPath {
+    /// The label with the highest posterior at each position; the lowest of equals.
+    pub labels: Vec<LabelId>,
+    /// These posteriors.
+    pub posteriors: Vec<f64>,
+}
+
+impl<'a, S: Float> Marginals<'a, S> {
+    pub(super) fn new(lattice: &'a Lattice<'a, S>, memory: &'a MarginalScratch) -> Self {
+        Marginals { lattice, memory }
+    }
+
+    /// Number of positions `T`.
+    pub fn positions(&self) -> usize {
+        self.lattice.positions()
+    }
+
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.lattice.labels()
+    }
+
+    /// The logarithm of the sum of `exp(score)` over all paths; 0 for an empty sequence.
+    pub fn log_partition(&self) -> f64 {
+        self.memory.log_partition
+    }
+
+    /// `P(y_t = y)` for every label `y`: they sum to 1.
+    ///
+    /// # Panics
+    /// If there is no position `t`.
+    pub fn node(&self, t: usize) -> &'a [f64] {
+        &self.memory.posteriors[t * self.labels()..(t + 1) * self.labels()]
+    }
+
+    /// `P(y_(t-1) = p, y_t = y)`, for `t` from 1 on.
+    ///
+    /// # Panics
+    /// If there is no such position or label, or `t` is 0.
+    pub fn edge(&self, t: usize, p: usize, y: usize) -> f64 {
+        assert!(t > 0, "no edge leads into position 0");
+        let posterior = self.node(t)[y];
+        if posterior == 0.0 {
+            return 0.0;
+        }
+        let score = with_edges!(self.lattice, |edges| edges.get(t, p, y)).to_f64();
+        let conditional = self.alpha(t - 1)[p] + (score - self.memory.rise[t].edge) - self.inflow(t, y);
+        posterior * conditional.min(0.0).exp() // a probability, but for rounding
+    }
+
+    /// Writes `P(y_(t-1) = p, y_t = y)` to `out[p * L + y]`.
+    ///
+    /// # Panics
+    /// If there is no position `t`, it is 0, or `out` has not `L * L` numbers.
+    pub fn fill_edges(&self, t: usize, out: &mut [f64]) {
+        let labels = self.labels();
+        assert_eq!(out.len(), labels * labels, "a matrix of pair posteriors has L x L numbers");
+        let outflow = self.outflow(t, Vec::new());
+        with_edges!(self.lattice, |edges| {
+            for p in 0..labels {
+                let row = &mut out[p * labels..(p + 1) * labels];
+                self.fill_row(t, p, &outflow, |y| edges.get(t, p, y), row);
+            }
+        });
+    }
+
+    /// Visits the posteriors of label pairs, summed over nothing: once for each step and pair, as
+    /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))`. What a trainer adds to the gradient of its edge weights.
+    ///
+    /// Dense and computed edges: all pairs but those with posterior 0. Sparse edges: the exceptions only, and no work for
+    /// any other pair; all pairs of a step sum to 1, so what the base received is the rest.
+    pub fn accumulate_edges(&self, weight: f64, mut visit: impl FnMut(usize, usize, f64)) {
+        let mut outflow = Vec::new();
+        for t in 1..self.positions() {
+            outflow = self.outflow(t, outflow);
+            self.visit_step(t, &outflow, |p, y, posterior| visit(p, y, weight * posterior));
+        }
+    }
+
+    /// The same for the step into position `t` alone, unweighted: for edges that change with the position.
+    ///
+    /// # Panics
+    /// If there is no position `t`, or it is 0.
+    pub fn visit_edges(&self, t: usize, visit: impl FnMut(usize, usize, f64)) {
+        self.visit_step(t, &self.outflow(t, Vec::new()), visit);
+    }
+
+    fn visit_step(&self, t: usize, outflow: &[f64], mut visit: impl FnMut(usize, usize, f64)) {
+        let mut row = vec![0.0; self.labels()];
+        let offset = self.memory.rise[t].edge;
+        let sources = (0..self.labels()).filter(|&p| self.node(t - 1)[p] > 0.0);
+        match Step::stored(self.lattice, t) {
+            Step::Sparse(edges) => {
+                for p in sources {
+                    let (members, scores) = edges.leaving(p);
+                    let row = &mut row[..members.len()];
+                    for (r, (&y, w)) in row.iter_mut().zip(members.iter().zip(scores)) {
+                        *r = (self.alpha(t - 1)[p] + (w.to_f64() - offset) + outflow[y as usize]).min(0.0);
+                    }
+                    exp_rows(row, 0.0);
+                    members.iter().zip(&*row).for_each(|(&y, &posterior)| visit(p, y as usize, posterior));
+                }
+            }
+            Step::Dense(edges) => {
+                for p in sources {
+                    self.fill_row(t, p, outflow, |y| edges.get(t, p, y), &mut row);
+                    visit_row(p, &row, &mut visit);
+                }
+            }
+            Step::Callback(edges) => {
+                for p in sources {
+                    self.fill_row(t, p, outflow, |y| edges.get(t, p, y), &mut row);
+                    visit_row(p, &row, &mut visit);
+                }
+            }
+        }
+    }
+
+    /// The pair posteriors that leave label `p` into position `t`.
+    fn fill_row(&self, t: usize, p: usize, outflow: &[f64], edge: impl Fn(usize) -> S, row: &mut [f64]) {
+        let (alpha, offset) = (self.alpha(t - 1)[p], self.memory.rise[t].edge);
+        if alpha == f64::NEG_INFINITY {
+            return row.fill(0.0); // unreachable: its edges need not be asked for
+        }
+        for (y, r) in row.iter_mut().enumerate() {
+            *r = (alpha + (edge(y).to_f64() - offset) + outflow[y]).min(0.0);
+        }
+        exp_rows(row, 0.0);
+    }
+
+    /// `ln (P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[t][p][y]))` for every `y`: what turns alpha and an edge
+    /// into the logarithm of a pair's posterior.
+    fn outflow(&self, t: usize, mut row: Vec<f64>) -> Vec<f64> {
+        assert!(t > 0, "no edge leads into position 0");
+        row.clear();
+        row.extend(self.node(t).iter().enumerate().map(|(y, &posterior)| match posterior > 0.0 {
+            true => posterior.ln() - self.inflow(t, y),
+            false => f64::NEG_INFINITY,
+        }));
+        row
+    }
+
+    /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, for a label with a path to it, the edges' offset apart.
+    fn inflow(&self, t: usize, y: usize) -> f64 {
+        let rise = &self.memory.rise[t];
+        self.alpha(t)[y] + rise.rest - (self.lattice.node_row(t)[y].to_f64() - rise.node)
+    }
+
+    fn alpha(&self, t: usize) -> &'a [f64] {
+        &self.memory.alpha[t * self.labels()..(t + 1) * self.labels()]
+    }
+
+    /// The logarithm of a path's posterior, `score - log Z`; minus infinity for a forbidden path, 0 for the empty one.
+    ///
+    /// Score and `log Z` grow with the sequence while their difference may be small, so they are subtracted position by
+    /// position.
+    ///
+    /// # Errors
+    /// As [`Lattice::path_score`].
+    pub fn path_log_probability(&self, path: &[LabelId]) -> Result<f64> {
+        if self.lattice.path_score(path)?.is_forbidden() {
+            return Ok(f64::NEG_INFINITY);
+        }
+        let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return Ok(0.0) };
+        let border =
+            |scores: Option<&[S]>, y: LabelId| scores.map_or(0.0, |scores| scores[y as usize].to_f64());
+        let mut sum = Sum::default();
+        let mut add = |node: f64, edge: f64, rise: &Rise| {
+            sum.add(node - rise.node);
+            sum.add(edge - rise.edge);
+            sum.add(-rise.rest);
+        };
+        let node = |t: usize| self.lattice.node_row(t)[path[t] as usize].to_f64();
+        let rise = &self.memory.rise;
+        add(node(0), border(self.lattice.start(), first), &rise[0]);
+        with_edges!(self.lattice, |edges| {
+            for t in 1..path.len() {
+                add(node(t), edges.get(t, path[t - 1] as usize, path[t] as usize).to_f64(), &rise[t]);
+            }
+        });
+        add(0.0, border(self.lattice.end(), last), &rise[path.len()]);
+        Ok(sum.total().min(0.0)) // a probability, but for rounding
+    }
+
+    /// [`Marginals::path_log_probability`] of each path, as of the `k` best ones of an answer:
+    /// `marginals.path_log_probabilities(&answer.paths)`.
+    ///
+    /// # Errors
+    /// As [`Lattice::path_score`].
+    pub fn path_log_probabilities<P: AsRef<[LabelId]>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Vec<f64>> {
+        paths.into_iter().map(|path| self.path_log_probability(path.as_ref())).collect()
+    }
+
+    /// Posterior decoding: the likeliest label of each position, the lowest of equals. Not the best path; see
+    /// [`PosteriorPath`].
+    pub fn posterior_path(&self) -> PosteriorPath {
+        let mut path = PosteriorPath::default();
+        for t in 0..self.positions() {
+            let (y, posterior) = argmax(self.node(t)).expect("posteriors are not minus infinity, and L >= 1");
+            path.labels.push(y as LabelId);
+            path.posteriors.push(posterior);
+        }
+        path
+    }
+}
+
+fn visit_row(p: usize, row: &[f64], visit: &mut impl FnMut(usize, usize, f64)) {
+    for (y, &posterior) in row.iter().enumerate() {
+        if posterior > 0.0 {
+            visit(p, y, posterior);
+        }
+    }
+}
