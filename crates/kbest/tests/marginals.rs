@@ -5,6 +5,7 @@
 //! about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of exponentials and
 //! logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` a step. An error in a logarithm is a
 //! relative error of a probability.
+#![allow(clippy::unwrap_used)] // also in the helpers of tests
 
 mod common;
 

@@ -4,9 +4,9 @@ use super::step::Step;
 use super::sum::Sum;
 use super::{MarginalScratch, Rise};
 use crate::error::Result;
-use crate::kernel::{Float, argmax, exp_rows};
+use crate::kernel::{Float, argmax, exp_rows, padded};
 use crate::label::LabelId;
-use crate::lattice::{EdgeScores, Lattice, with_edges};
+use crate::lattice::{EdgeScores, Lattice, SparseEdges, with_edges};
 
 /// The posteriors of one lattice, in the memory of a [`MarginalScratch`].
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,23 @@ pub struct PosteriorPath {
     pub labels: Vec<LabelId>,
     /// These posteriors.
     pub posteriors: Vec<f64>,
+}
+
+/// Memory for the pairs of one step.
+struct Rows<S> {
+    outflow: Vec<f64>,    // L: see `fill_outflow`
+    posteriors: Vec<f64>, // L
+    scores: Vec<S>,       // padded(L): for edges that do not store rows
+}
+
+impl<S: Float> Rows<S> {
+    fn new(labels: usize) -> Self {
+        Rows {
+            outflow: vec![0.0; labels],
+            posteriors: vec![0.0; labels],
+            scores: vec![S::FORBIDDEN; padded(labels)],
+        }
+    }
 }
 
 impl<'a, S: Float> Marginals<'a, S> {
@@ -77,25 +94,27 @@ impl<'a, S: Float> Marginals<'a, S> {
     pub fn fill_edges(&self, t: usize, out: &mut [f64]) {
         let labels = self.labels();
         assert_eq!(out.len(), labels * labels, "a matrix of pair posteriors has L x L numbers");
-        let outflow = self.outflow(t, Vec::new());
+        let mut rows = Rows::new(labels);
+        self.fill_outflow(t, &mut rows.outflow);
         with_edges!(self.lattice, |edges| {
-            for p in 0..labels {
-                let row = &mut out[p * labels..(p + 1) * labels];
-                self.fill_row(t, p, &outflow, |y| edges.get(t, p, y), row);
+            for (p, row) in out.chunks_exact_mut(labels).enumerate() {
+                match self.alpha(t - 1)[p] > f64::NEG_INFINITY {
+                    true => self.fill_row(t, p, &rows.outflow, edges.row(t, p, &mut rows.scores), row),
+                    false => row.fill(0.0), // unreachable: its edges need not be asked for
+                }
             }
         });
     }
 
-    /// Visits the posteriors of label pairs, summed over nothing: once for each step and pair, as
-    /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))`. What a trainer adds to the gradient of its edge weights.
+    /// The expected number of each label pair, for the gradient of edge weights: calls
+    /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))` once for each step and pair; add them up where they belong.
     ///
     /// Dense and computed edges: all pairs but those with posterior 0. Sparse edges: the exceptions only, and no work for
     /// any other pair; all pairs of a step sum to 1, so what the base received is the rest.
     pub fn accumulate_edges(&self, weight: f64, mut visit: impl FnMut(usize, usize, f64)) {
-        let mut outflow = Vec::new();
+        let mut rows = Rows::new(self.labels());
         for t in 1..self.positions() {
-            outflow = self.outflow(t, outflow);
-            self.visit_step(t, &outflow, |p, y, posterior| visit(p, y, weight * posterior));
+            self.visit_step(t, &mut rows, &mut |p, y, posterior| visit(p, y, weight * posterior));
         }
     }
 
@@ -103,63 +122,80 @@ impl<'a, S: Float> Marginals<'a, S> {
     ///
     /// # Panics
     /// If there is no position `t`, or it is 0.
-    pub fn visit_edges(&self, t: usize, visit: impl FnMut(usize, usize, f64)) {
-        self.visit_step(t, &self.outflow(t, Vec::new()), visit);
+    pub fn visit_edges(&self, t: usize, mut visit: impl FnMut(usize, usize, f64)) {
+        self.visit_step(t, &mut Rows::new(self.labels()), &mut visit);
     }
 
-    fn visit_step(&self, t: usize, outflow: &[f64], mut visit: impl FnMut(usize, usize, f64)) {
-        let mut row = vec![0.0; self.labels()];
-        let offset = self.memory.rise[t].edge;
-        let sources = (0..self.labels()).filter(|&p| self.node(t - 1)[p] > 0.0);
+    fn visit_step(&self, t: usize, rows: &mut Rows<S>, visit: &mut impl FnMut(usize, usize, f64)) {
+        self.fill_outflow(t, &mut rows.outflow);
         match Step::stored(self.lattice, t) {
-            Step::Sparse(edges) => {
-                for p in sources {
-                    let (members, scores) = edges.leaving(p);
-                    let row = &mut row[..members.len()];
-                    for (r, (&y, w)) in row.iter_mut().zip(members.iter().zip(scores)) {
-                        *r = (self.alpha(t - 1)[p] + (w.to_f64() - offset) + outflow[y as usize]).min(0.0);
-                    }
-                    exp_rows(row, 0.0);
-                    members.iter().zip(&*row).for_each(|(&y, &posterior)| visit(p, y as usize, posterior));
-                }
+            Step::Sparse(edges) => self.visit_exceptions(t, edges, rows, visit),
+            Step::Dense(edges) => self.visit_rows(t, edges, rows, visit),
+            Step::Callback(edges) => self.visit_rows(t, edges, rows, visit),
+        }
+    }
+
+    fn visit_exceptions(
+        &self,
+        t: usize,
+        edges: &SparseEdges<S>,
+        rows: &mut Rows<S>,
+        visit: &mut impl FnMut(usize, usize, f64),
+    ) {
+        let offset = self.memory.rise[t].edge;
+        for p in self.sources(t) {
+            let (members, scores) = edges.leaving(p);
+            let alpha = self.alpha(t - 1)[p];
+            let posteriors = &mut rows.posteriors[..members.len()];
+            for (r, (&y, w)) in posteriors.iter_mut().zip(members.iter().zip(scores)) {
+                *r = (alpha + (w.to_f64() - offset) + rows.outflow[y as usize]).min(0.0);
             }
-            Step::Dense(edges) => {
-                for p in sources {
-                    self.fill_row(t, p, outflow, |y| edges.get(t, p, y), &mut row);
-                    visit_row(p, &row, &mut visit);
-                }
-            }
-            Step::Callback(edges) => {
-                for p in sources {
-                    self.fill_row(t, p, outflow, |y| edges.get(t, p, y), &mut row);
-                    visit_row(p, &row, &mut visit);
+            exp_rows(posteriors, 0.0);
+            members.iter().zip(&*posteriors).for_each(|(&y, &posterior)| visit(p, y as usize, posterior));
+        }
+    }
+
+    /// All pairs with a posterior above 0.
+    fn visit_rows(
+        &self,
+        t: usize,
+        edges: &impl EdgeScores<S>,
+        rows: &mut Rows<S>,
+        visit: &mut impl FnMut(usize, usize, f64),
+    ) {
+        let Rows { outflow, posteriors, scores } = rows;
+        for p in self.sources(t) {
+            self.fill_row(t, p, outflow, edges.row(t, p, scores), posteriors);
+            for (y, &posterior) in posteriors.iter().enumerate() {
+                if posterior > 0.0 {
+                    visit(p, y, posterior);
                 }
             }
         }
+    }
+
+    /// The labels before position `t` that any path goes through.
+    fn sources(&self, t: usize) -> impl Iterator<Item = usize> {
+        self.node(t - 1).iter().enumerate().filter(|&(_, &posterior)| posterior > 0.0).map(|(p, _)| p)
     }
 
     /// The pair posteriors that leave label `p` into position `t`.
-    fn fill_row(&self, t: usize, p: usize, outflow: &[f64], edge: impl Fn(usize) -> S, row: &mut [f64]) {
+    fn fill_row(&self, t: usize, p: usize, outflow: &[f64], scores: &[S], row: &mut [f64]) {
         let (alpha, offset) = (self.alpha(t - 1)[p], self.memory.rise[t].edge);
-        if alpha == f64::NEG_INFINITY {
-            return row.fill(0.0); // unreachable: its edges need not be asked for
-        }
-        for (y, r) in row.iter_mut().enumerate() {
-            *r = (alpha + (edge(y).to_f64() - offset) + outflow[y]).min(0.0);
+        for ((r, score), outflow) in row.iter_mut().zip(scores).zip(outflow) {
+            let log = alpha + (score.to_f64() - offset) + outflow;
+            *r = if log < 0.0 { log } else { 0.0 }; // a probability, but for rounding
         }
         exp_rows(row, 0.0);
     }
 
     /// `ln (P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[t][p][y]))` for every `y`: what turns alpha and an edge
     /// into the logarithm of a pair's posterior.
-    fn outflow(&self, t: usize, mut row: Vec<f64>) -> Vec<f64> {
+    fn fill_outflow(&self, t: usize, row: &mut [f64]) {
         assert!(t > 0, "no edge leads into position 0");
-        row.clear();
-        row.extend(self.node(t).iter().enumerate().map(|(y, &posterior)| match posterior > 0.0 {
-            true => posterior.ln() - self.inflow(t, y),
-            false => f64::NEG_INFINITY,
-        }));
-        row
+        for (y, (r, &posterior)) in row.iter_mut().zip(self.node(t)).enumerate() {
+            *r = if posterior > 0.0 { posterior.ln() - self.inflow(t, y) } else { f64::NEG_INFINITY };
+        }
     }
 
     /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, for a label with a path to it, the edges' offset apart.
@@ -226,13 +262,5 @@ impl<'a, S: Float> Marginals<'a, S> {
             path.posteriors.push(posterior);
         }
         path
-    }
-}
-
-fn visit_row(p: usize, row: &[f64], visit: &mut impl FnMut(usize, usize, f64)) {
-    for (y, &posterior) in row.iter().enumerate() {
-        if posterior > 0.0 {
-            visit(p, y, posterior);
-        }
     }
 }
