@@ -1,8 +1,8 @@
 //! What forward-backward found: posteriors of labels, of pairs and of paths.
 
+use super::MarginalScratch;
 use super::step::Step;
 use super::sum::Sum;
-use super::{MarginalScratch, Rise};
 use crate::error::Result;
 use crate::kernel::{Float, argmax, exp_rows, padded};
 use crate::label::LabelId;
@@ -82,9 +82,14 @@ impl<'a, S: Float> Marginals<'a, S> {
         if posterior == 0.0 {
             return 0.0;
         }
-        let score = with_edges!(self.lattice, |edges| edges.get(t, p, y)).to_f64();
-        let conditional = self.alpha(t - 1)[p] + (score - self.memory.rise[t].edge) - self.inflow(t, y);
-        posterior * conditional.min(0.0).exp() // a probability, but for rounding
+        let score = with_edges!(self.lattice, |edges| edges.get(t, p, y));
+        posterior * self.log_conditional(t, p, y, score).exp()
+    }
+
+    /// `ln P(y_(t-1) = p | y_t = y)`, for a label `y` with a path to it and the score of the edge between both.
+    fn log_conditional(&self, t: usize, p: usize, y: usize, score: S) -> f64 {
+        let log = self.alpha(t - 1)[p] + (score.to_f64() - self.memory.rise[t].edge) - self.inflow(t, y);
+        log.min(0.0) // a probability, but for rounding
     }
 
     /// Writes `P(y_(t-1) = p, y_t = y)` to `out[p * L + y]`.
@@ -210,8 +215,8 @@ impl<'a, S: Float> Marginals<'a, S> {
 
     /// The logarithm of a path's posterior, `score - log Z`; minus infinity for a forbidden path, 0 for the empty one.
     ///
-    /// Score and `log Z` grow with the sequence while their difference may be small, so they are subtracted position by
-    /// position.
+    /// Score and `log Z` grow with the sequence while their difference may be small, so it is put together from the last
+    /// label's posterior and those of each label given the one after it.
     ///
     /// # Errors
     /// As [`Lattice::path_score`].
@@ -219,24 +224,17 @@ impl<'a, S: Float> Marginals<'a, S> {
         if self.lattice.path_score(path)?.is_forbidden() {
             return Ok(f64::NEG_INFINITY);
         }
-        let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return Ok(0.0) };
-        let border =
-            |scores: Option<&[S]>, y: LabelId| scores.map_or(0.0, |scores| scores[y as usize].to_f64());
+        let Some(&last) = path.last() else { return Ok(0.0) };
+        let end = self.lattice.end().map_or(0.0, |end| end[last as usize].to_f64());
+        let rise = &self.memory.rise[path.len()];
         let mut sum = Sum::default();
-        let mut add = |node: f64, edge: f64, rise: &Rise| {
-            sum.add(node - rise.node);
-            sum.add(edge - rise.edge);
-            sum.add(-rise.rest);
-        };
-        let node = |t: usize| self.lattice.node_row(t)[path[t] as usize].to_f64();
-        let rise = &self.memory.rise;
-        add(node(0), border(self.lattice.start(), first), &rise[0]);
+        sum.add(self.alpha(path.len() - 1)[last as usize] + (end - rise.edge) - rise.rest);
         with_edges!(self.lattice, |edges| {
             for t in 1..path.len() {
-                add(node(t), edges.get(t, path[t - 1] as usize, path[t] as usize).to_f64(), &rise[t]);
+                let (p, y) = (path[t - 1] as usize, path[t] as usize);
+                sum.add(self.log_conditional(t, p, y, edges.get(t, p, y)));
             }
         });
-        add(0.0, border(self.lattice.end(), last), &rise[path.len()]);
         Ok(sum.total().min(0.0)) // a probability, but for rounding
     }
 
