@@ -47,16 +47,16 @@ impl Reference {
         };
         let paths: Vec<_> = enumerate(lattice).into_iter().map(|p| (score(&p.labels), p.labels)).collect();
         let top = paths.iter().map(|p| p.0).fold(NO, f64::max);
-        let log_partition = top + paths.iter().map(|p| (p.0 - top).exp()).sum::<f64>().ln();
         // Of sums like `1e30 + ln 2` only the difference to the top is known well.
-        let log_sum = paths.iter().map(|p| (p.0 - top).exp()).sum::<f64>().ln();
+        let log_sum = sum(paths.iter().map(|p| (p.0 - top).exp())).ln();
+        let log_partition = top + log_sum;
         let paths = paths.into_iter().map(|(score, labels)| (labels, score - top - log_sum)).collect();
         Reference { paths, log_partition }
     }
 
     /// Probability of all paths for which something holds.
     fn probability(&self, holds: impl Fn(&[u32]) -> bool) -> f64 {
-        self.paths.iter().filter(|(path, _)| holds(path)).map(|(_, log)| log.exp()).sum()
+        sum(self.paths.iter().filter(|(path, _)| holds(path)).map(|(_, log)| log.exp()))
     }
 }
 

@@ -13,7 +13,7 @@
 //! P(y_(t-1) = p | y_t = y) = exp(alpha[t-1][p] + edge[t][p][y] + node[t][y] - alpha[t][y])
 //! ```
 //!
-//! **Stability.** Each row of `alpha` is stored less its maximum, and the largest node and edge score of a step are taken
+//! **Stability.** Each row of `alpha` is kept less its maximum, and the largest node and edge score of a step are taken
 //! out before anything is added to them; what was taken out is summed with compensation. So neither long
 //! sequences nor large scores cost precision, only large differences within a step do. The sums themselves are products of scaled factors, with an
 //! exact sum in log space wherever that could lose anything that matters. Probabilities of pairs
@@ -54,9 +54,10 @@ use sum::Sum;
 /// sequence and is never freed in between.
 #[derive(Debug, Default)]
 pub struct MarginalScratch {
-    alpha: Vec<f64>,      // T x L: forward logarithms, each row less its maximum
-    rise: Vec<Rise>,      // T + 1: what each row lacks; the last one for the sum over last labels
+    inflow: Vec<f64>,     // T x L: alpha before its node score is added, less what `rise` says
+    rise: Vec<Rise>,      // T + 1: what each row of alpha lacks; the last one for the sum over last labels
     posteriors: Vec<f64>, // T x L
+    alpha: Vec<f64>,      // L: forward logarithms of one position, less their maximum
     beta: Vec<f64>,       // L: backward logarithms of one position, less their maximum
     next: Vec<f64>,       // L
     log_partition: f64,
@@ -72,6 +73,12 @@ struct Rise {
 }
 
 impl Rise {
+    /// A label's alpha from what comes over the edges, as the forward pass has it.
+    #[inline(always)]
+    fn alpha<S: Float>(&self, inflow: f64, node: S) -> f64 {
+        inflow + (node.to_f64() - self.node) - self.rest
+    }
+
     fn add_to(self, sum: &mut Sum) {
         [self.node, self.edge, self.rest].into_iter().for_each(|part| sum.add(part));
     }
@@ -96,8 +103,11 @@ pub fn marginals<'a, S: Float>(
     scratch.rise.clear();
     scratch.posteriors.clear();
     scratch.posteriors.resize(positions * labels, 0.0);
-    scratch.alpha.clear();
-    scratch.alpha.resize(positions * labels, 0.0);
+    scratch.inflow.clear();
+    scratch.inflow.resize(positions * labels, 0.0);
+    scratch.alpha.resize(labels, 0.0);
+    scratch.beta.resize(labels, 0.0);
+    scratch.next.resize(labels, 0.0);
     scratch.log_partition = 0.0;
     if positions > 0 {
         forward(lattice, scratch)?;
@@ -114,58 +124,54 @@ pub fn log_partition<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalS
     if lattice.positions() == 0 {
         return Ok(0.0);
     }
-    let MarginalScratch { beta: alpha, next, work, .. } = scratch;
+    let MarginalScratch { alpha, next, work, .. } = scratch;
     alpha.resize(lattice.labels(), 0.0);
     next.resize(lattice.labels(), 0.0);
     let mut sum = Sum::default();
-    first_row(lattice, alpha)?.add_to(&mut sum);
-    for t in 1..lattice.positions() {
-        next_row(lattice, t, alpha, next, work)?.add_to(&mut sum);
-        std::mem::swap(alpha, next);
+    for t in 0..lattice.positions() {
+        forward_step(lattice, t, alpha, next, work)?.add_to(&mut sum);
     }
     last_sum(lattice, alpha, next)?.add_to(&mut sum);
     Ok(sum.total())
 }
 
-/// Fills all rows of `alpha`.
+/// Fills all rows of `inflow`.
 fn forward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) -> Result<()> {
-    let labels = lattice.labels();
-    let MarginalScratch { alpha, rise, next, work, .. } = scratch;
-    rise.push(first_row(lattice, &mut alpha[..labels])?);
-    for t in 1..lattice.positions() {
-        let (before, rest) = alpha.split_at_mut(t * labels);
-        let previous = &before[(t - 1) * labels..];
-        rise.push(next_row(lattice, t, previous, &mut rest[..labels], work)?);
+    let MarginalScratch { alpha, inflow, rise, next, work, .. } = scratch;
+    for (t, inflow) in inflow.chunks_exact_mut(lattice.labels()).enumerate() {
+        rise.push(forward_step(lattice, t, alpha, inflow, work)?);
     }
-    next.resize(labels, 0.0);
-    rise.push(last_sum(lattice, &alpha[alpha.len() - labels..], next)?);
+    rise.push(last_sum(lattice, alpha, next)?);
     let mut sum = Sum::default();
     rise.iter().for_each(|rise| rise.add_to(&mut sum));
     scratch.log_partition = sum.total();
     Ok(())
 }
 
-/// The first row of `alpha`.
-fn first_row<S: Float>(lattice: &Lattice<'_, S>, alpha: &mut [f64]) -> Result<Rise> {
-    alpha.fill(0.0);
-    let node = add_scores(alpha, lattice.node_row(0));
-    let edge = lattice.start().map_or(0.0, |start| add_scores(alpha, start));
-    Ok(Rise { node, edge, rest: normalise(alpha)? })
-}
-
-/// Row `t` of `alpha` from the one before.
-fn next_row<S: Float>(
+/// From `alpha` of position `t - 1` to that of `t`; what comes over the edges is left in `inflow`.
+fn forward_step<S: Float>(
     lattice: &Lattice<'_, S>,
     t: usize,
-    previous: &[f64],
     alpha: &mut [f64],
+    inflow: &mut [f64],
     work: &mut Work,
 ) -> Result<Rise> {
     let nodes = lattice.node_row(t);
-    let wanted = |y: usize| !nodes[y].is_forbidden();
-    let edge = Step::fastest(lattice, t).sum(Direction::Forward, t, previous, wanted, work, alpha);
+    let edge = if t > 0 {
+        let wanted = |y: usize| !nodes[y].is_forbidden();
+        Step::fastest(lattice, t).sum(Direction::Forward, t, alpha, wanted, work, inflow)
+    } else {
+        inflow.fill(0.0);
+        lattice.start().map_or(0.0, |start| add_scores(inflow, start))
+    };
+    alpha.copy_from_slice(inflow);
     let node = add_scores(alpha, nodes);
-    Ok(Rise { node, edge, rest: normalise(alpha)? })
+    let rest = largest(alpha);
+    if rest == f64::NEG_INFINITY {
+        return Err(Error::NoPath);
+    }
+    alpha.iter_mut().for_each(|a| *a -= rest);
+    Ok(Rise { node, edge, rest })
 }
 
 /// The sum over last labels.
@@ -181,16 +187,17 @@ fn last_sum<S: Float>(lattice: &Lattice<'_, S>, alpha: &[f64], terms: &mut [f64]
 /// Runs back over the positions and fills all rows of posteriors.
 fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
     let labels = lattice.labels();
-    let MarginalScratch { alpha, posteriors, beta, next, work, .. } = scratch;
-    beta.clear();
-    beta.resize(labels, 0.0);
-    next.resize(labels, 0.0);
+    let MarginalScratch { alpha, inflow, rise, posteriors, beta, next, work, .. } = scratch;
+    beta.fill(0.0);
     if let Some(end) = lattice.end() {
         add_scores(beta, end);
     }
     for t in (0..lattice.positions()).rev() {
         let row = t * labels..(t + 1) * labels;
-        let (alpha, posteriors) = (&alpha[row.clone()], &mut posteriors[row]);
+        let posteriors = &mut posteriors[row.clone()];
+        for ((a, inflow), &node) in alpha.iter_mut().zip(&inflow[row]).zip(lattice.node_row(t)) {
+            *a = rise[t].alpha(*inflow, node);
+        }
         if t + 1 < lattice.positions() {
             // `next` holds what the edges into t + 1 lead to. No path comes through a label without alpha.
             let wanted = |p: usize| alpha[p] > f64::NEG_INFINITY;
@@ -223,14 +230,4 @@ fn add_scores<S: Float>(row: &mut [f64], scores: &[S]) -> f64 {
         *r += score.to_f64() - top;
     }
     top
-}
-
-/// Takes the maximum out of a row and returns it; minus infinity means that no path comes so far.
-fn normalise(row: &mut [f64]) -> Result<f64> {
-    let top = largest(row);
-    if top == f64::NEG_INFINITY {
-        return Err(Error::NoPath);
-    }
-    row.iter_mut().for_each(|r| *r -= top);
-    Ok(top)
 }

@@ -88,7 +88,7 @@ impl<'a, S: Float> Marginals<'a, S> {
 
     /// `ln P(y_(t-1) = p | y_t = y)`, for a label `y` with a path to it and the score of the edge between both.
     fn log_conditional(&self, t: usize, p: usize, y: usize, score: S) -> f64 {
-        let log = self.alpha(t - 1)[p] + (score.to_f64() - self.memory.rise[t].edge) - self.inflow(t, y);
+        let log = self.alpha(t - 1, p) + (score.to_f64() - self.memory.rise[t].edge) - self.inflow(t, y);
         log.min(0.0) // a probability, but for rounding
     }
 
@@ -103,7 +103,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         self.fill_outflow(t, &mut rows.outflow);
         with_edges!(self.lattice, |edges| {
             for (p, row) in out.chunks_exact_mut(labels).enumerate() {
-                match self.alpha(t - 1)[p] > f64::NEG_INFINITY {
+                match self.alpha(t - 1, p) > f64::NEG_INFINITY {
                     true => self.fill_row(t, p, &rows.outflow, edges.row(t, p, &mut rows.scores), row),
                     false => row.fill(0.0), // unreachable: its edges need not be asked for
                 }
@@ -150,7 +150,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         let offset = self.memory.rise[t].edge;
         for p in self.sources(t) {
             let (members, scores) = edges.leaving(p);
-            let alpha = self.alpha(t - 1)[p];
+            let alpha = self.alpha(t - 1, p);
             let posteriors = &mut rows.posteriors[..members.len()];
             for (r, (&y, w)) in posteriors.iter_mut().zip(members.iter().zip(scores)) {
                 *r = (alpha + (w.to_f64() - offset) + rows.outflow[y as usize]).min(0.0);
@@ -186,7 +186,7 @@ impl<'a, S: Float> Marginals<'a, S> {
 
     /// The pair posteriors that leave label `p` into position `t`.
     fn fill_row(&self, t: usize, p: usize, outflow: &[f64], scores: &[S], row: &mut [f64]) {
-        let (alpha, offset) = (self.alpha(t - 1)[p], self.memory.rise[t].edge);
+        let (alpha, offset) = (self.alpha(t - 1, p), self.memory.rise[t].edge);
         for ((r, score), outflow) in row.iter_mut().zip(scores).zip(outflow) {
             let log = alpha + (score.to_f64() - offset) + outflow;
             *r = if log < 0.0 { log } else { 0.0 }; // a probability, but for rounding
@@ -203,14 +203,14 @@ impl<'a, S: Float> Marginals<'a, S> {
         }
     }
 
-    /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, for a label with a path to it, the edges' offset apart.
+    /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, the edges' offset apart.
     fn inflow(&self, t: usize, y: usize) -> f64 {
-        let rise = &self.memory.rise[t];
-        self.alpha(t)[y] + rise.rest - (self.lattice.node_row(t)[y].to_f64() - rise.node)
+        self.memory.inflow[t * self.labels() + y]
     }
 
-    fn alpha(&self, t: usize) -> &'a [f64] {
-        &self.memory.alpha[t * self.labels()..(t + 1) * self.labels()]
+    /// The forward logarithm of label `y`, less that of the best label.
+    fn alpha(&self, t: usize, y: usize) -> f64 {
+        self.memory.rise[t].alpha(self.inflow(t, y), self.lattice.node_row(t)[y])
     }
 
     /// The logarithm of a path's posterior, `score - log Z`; minus infinity for a forbidden path, 0 for the empty one.
@@ -228,7 +228,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         let end = self.lattice.end().map_or(0.0, |end| end[last as usize].to_f64());
         let rise = &self.memory.rise[path.len()];
         let mut sum = Sum::default();
-        sum.add(self.alpha(path.len() - 1)[last as usize] + (end - rise.edge) - rise.rest);
+        sum.add(self.alpha(path.len() - 1, last as usize) + (end - rise.edge) - rise.rest);
         with_edges!(self.lattice, |edges| {
             for t in 1..path.len() {
                 let (p, y) = (path[t - 1] as usize, path[t] as usize);
