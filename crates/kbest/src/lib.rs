@@ -24,6 +24,7 @@ mod error;
 pub mod kernel;
 mod label;
 pub mod lattice;
+pub mod marginal;
 mod score;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch};
@@ -31,4 +32,5 @@ pub use error::{Error, Result};
 pub use kernel::Float;
 pub use label::LabelId;
 pub use lattice::{Edges, Lattice};
+pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
 pub use score::Score;

@@ -29,6 +29,8 @@ pub trait Score:
     const FORBIDDEN: Self;
     /// Largest relative error of one addition (half of the type's machine epsilon).
     const UNIT_ROUNDOFF: f64;
+    /// The smallest positive number of full precision.
+    const SMALLEST_NORMAL: f64;
 
     /// The value as `f64`; exact for both types.
     fn to_f64(self) -> f64;
@@ -55,6 +57,7 @@ macro_rules! implement_score {
             const ZERO: Self = 0.0;
             const FORBIDDEN: Self = <$float>::NEG_INFINITY;
             const UNIT_ROUNDOFF: f64 = <$float>::EPSILON as f64 / 2.0;
+            const SMALLEST_NORMAL: f64 = <$float>::MIN_POSITIVE as f64;
 
             #[inline(always)]
             fn to_f64(self) -> f64 {

@@ -67,6 +67,12 @@ pub struct Path<S> {
     pub score: S,
 }
 
+impl<S> AsRef<[LabelId]> for Path<S> {
+    fn as_ref(&self) -> &[LabelId] {
+        &self.labels
+    }
+}
+
 /// What a decoder answers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decoded<S> {

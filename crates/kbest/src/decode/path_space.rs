@@ -247,7 +247,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         if t < self.lattice.positions() {
             self.edges.bounds(t).column.at(stop.label as usize)
         } else {
-            self.lattice.end().map_or(S::ZERO, S::max)
+            self.lattice.end().map_or(S::ZERO, S::largest)
         }
     }
 

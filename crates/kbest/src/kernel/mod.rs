@@ -7,10 +7,12 @@
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
-//! bit, because additions are lane-wise and maxima do not depend on order.
+//! bit, because additions are lane-wise and maxima do not depend on order. The one exception says so:
+//! [`Float::add_weighted_rows`] sums in an order of its level.
 #![allow(unsafe_code)]
 
 mod aligned;
+mod exponential;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
@@ -20,6 +22,7 @@ mod vector;
 mod x86;
 
 pub use aligned::AlignedVec;
+pub use exponential::{exp_rows, ln_rows};
 
 use crate::score::Score;
 use std::sync::OnceLock;
@@ -177,14 +180,22 @@ kernels! {
         found: &mut Vec<u32>
     ) -> Self;
 
-    /// The lowest `y` with `row[y] >= threshold`, if there is one.
-    fn first_at_least(row: &[Self], threshold: Self) -> Option<usize>;
+    /// The lowest `y` with `row[y] + add >= threshold`, if there is one.
+    fn first_at_least(row: &[Self], add: Self, threshold: Self) -> Option<usize>;
 
     /// The lowest `y` with `row[y] + add[y] >= threshold`, if there is one.
     ///
     /// # Panics
     /// If the lengths differ.
     fn first_sum_at_least(row: &[Self], add: &[Self], threshold: Self) -> Option<usize>;
+
+    /// `out[y] += sum over i of weights[i] * matrix[rows[i] * out.len() + y]`: the product of a row vector and chosen
+    /// rows of a row-major matrix, summed in `f64`. The order of the additions, and with it the rounding, depends on
+    /// the level.
+    ///
+    /// # Panics
+    /// If `weights` and `rows` differ in length, or a row lies outside of the matrix.
+    fn add_weighted_rows(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[Self]);
 }
 
 /// The largest score of a row and the lowest label that has it; `None` if all are minus infinity.
@@ -193,7 +204,7 @@ pub fn argmax<S: Float>(row: &[S]) -> Option<(usize, S)> {
     if best.is_forbidden() {
         return None;
     }
-    S::first_at_least(row, best).map(|y| (y, best))
+    S::first_at_least(row, S::ZERO, best).map(|y| (y, best))
 }
 
 #[cfg(test)]

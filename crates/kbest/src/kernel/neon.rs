@@ -1,6 +1,6 @@
 //! NEON vectors.
 
-use super::vector::{Vector, compile_kernels};
+use super::vector::{Vector, Widen, compile_kernels};
 use std::arch::aarch64::*;
 
 impl Vector for float32x4_t {
@@ -107,5 +107,31 @@ impl Vector for float64x2_t {
     }
 }
 
-compile_kernels!(neon_f32, "neon", float32x4_t, f32);
-compile_kernels!(neon_f64, "neon", float64x2_t, f64);
+impl Widen<f32> for float64x2_t {
+    #[inline(always)]
+    unsafe fn widen(from: *const f32) -> Self {
+        // SAFETY: the caller promises two readable scores and the CPU feature.
+        unsafe { vcvt_f64_f32(vld1_f32(from)) }
+    }
+    #[inline(always)]
+    unsafe fn multiply_add(self, factor: Self, sum: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vfmaq_f64(sum, self, factor) }
+    }
+}
+
+impl Widen<f64> for float64x2_t {
+    #[inline(always)]
+    unsafe fn widen(from: *const f64) -> Self {
+        // SAFETY: the caller promises two readable scores and the CPU feature.
+        unsafe { vld1q_f64(from) }
+    }
+    #[inline(always)]
+    unsafe fn multiply_add(self, factor: Self, sum: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vfmaq_f64(sum, self, factor) }
+    }
+}
+
+compile_kernels!(neon_f32, "neon", float32x4_t, float64x2_t, f32);
+compile_kernels!(neon_f64, "neon", float64x2_t, float64x2_t, f64);

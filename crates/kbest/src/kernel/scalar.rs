@@ -81,11 +81,36 @@ pub(super) fn select_reaching_from<S: Score>(
     others
 }
 
-pub(super) fn first_at_least<S: Score>(row: &[S], threshold: S) -> Option<usize> {
-    row.iter().position(|&r| r >= threshold)
+pub(super) fn first_at_least<S: Score>(row: &[S], add: S, threshold: S) -> Option<usize> {
+    row.iter().position(|&r| r + add >= threshold)
 }
 
 pub(super) fn first_sum_at_least<S: Score>(row: &[S], add: &[S], threshold: S) -> Option<usize> {
     assert_eq!(row.len(), add.len());
     row.iter().zip(add).position(|(&r, &a)| r + a >= threshold)
+}
+
+pub(super) fn add_weighted_rows<S: Score>(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[S]) {
+    assert_eq!(weights.len(), rows.len());
+    add_weighted_columns(out, 0, weights, rows, matrix);
+}
+
+/// [`add_weighted_rows`] for the columns from `first` on: also the ragged tail of the vector versions.
+pub(super) fn add_weighted_columns<S: Score>(
+    out: &mut [f64],
+    first: usize,
+    weights: &[f64],
+    rows: &[u32],
+    matrix: &[S],
+) {
+    let width = out.len();
+    if first == width {
+        return;
+    }
+    for (&weight, &row) in weights.iter().zip(rows) {
+        let row = &matrix[row as usize * width..][..width];
+        for (o, &r) in out[first..].iter_mut().zip(&row[first..]) {
+            *o += weight * r.to_f64();
+        }
+    }
 }

@@ -72,7 +72,7 @@ macro_rules! twin_tests {
                         assert_eq!(got, expected);
                         assert_eq!(kernels::largest(&a), scalar::largest(&a));
                         assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
-                        assert_eq!(kernels::first_at_least(&a, limit), scalar::first_at_least(&a, limit));
+                        assert_eq!(kernels::first_at_least(&a, add, limit), scalar::first_at_least(&a, add, limit));
                         assert_eq!(
                             kernels::first_sum_at_least(&a, &b, limit),
                             scalar::first_sum_at_least(&a, &b, limit)
@@ -96,6 +96,35 @@ macro_rules! twin_tests {
                         kernels::max_plus_matrix(&mut got, &add, &matrix);
                         scalar::max_plus_matrix(&mut expected, &add, &matrix);
                         assert_eq!(got, expected);
+                    });
+                }
+
+                /// Whole numbers: every order of additions is exact. Positive reals: a sum of `n` products is off by
+                /// at most `(n + 1) u` of itself, whatever the order, fused or not.
+                #[test]
+                fn weighted_rows(
+                    (width, weights, matrix, rows) in (0usize..40, 1usize..20).prop_flat_map(|(width, height)| {
+                        let rows = prop::collection::vec(0u32..height as u32, 0..30);
+                        let cells = prop::collection::vec(0.0f64..1.0, width * height);
+                        (Just(width), prop::collection::vec(0.0f64..1.0, 30), cells, rows)
+                    })
+                ) {
+                    let whole: Vec<$float> = matrix.iter().map(|v| (v * 9.0).floor() as $float).collect();
+                    let whole_weights: Vec<f64> = weights.iter().map(|v| (v * 9.0).floor() - 4.0).collect();
+                    let (weights, whole_weights) = (&weights[..rows.len()], &whole_weights[..rows.len()]);
+                    let matrix = cast(&matrix);
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        let (mut got, mut expected) = (vec![1.0; width], vec![1.0; width]);
+                        kernels::add_weighted_rows(&mut got, whole_weights, &rows, &whole);
+                        scalar::add_weighted_rows(&mut expected, whole_weights, &rows, &whole);
+                        assert_eq!(got, expected);
+                        kernels::add_weighted_rows(&mut got, weights, &rows, &matrix);
+                        scalar::add_weighted_rows(&mut expected, weights, &rows, &matrix);
+                        // The first part leaves up to `30 * 36` in the sums.
+                        let bound = (rows.len() + 1) as f64 * f64::EPSILON * 1200.0;
+                        for (g, e) in got.iter().zip(&expected) {
+                            assert!((g - e).abs() <= bound, "{g} {e}");
+                        }
                     });
                 }
             }

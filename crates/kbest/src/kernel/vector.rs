@@ -29,6 +29,17 @@ pub(super) trait Vector: Copy {
     unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self);
 }
 
+/// A register of `f64` that can be filled from scores of type `E`: sums of many products are kept in `f64` even where
+/// the factors are `f32`.
+///
+/// # Safety
+/// As [`Vector`]; `widen` needs `LANES` readable elements.
+pub(super) trait Widen<E>: Vector<Element = f64> {
+    unsafe fn widen(from: *const E) -> Self;
+    /// `self * factor + sum`, rounded once or twice.
+    unsafe fn multiply_add(self, factor: Self, sum: Self) -> Self;
+}
+
 #[inline(always)]
 pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Element, row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
@@ -240,21 +251,25 @@ pub(super) unsafe fn select_reaching<V: Vector>(
 }
 
 #[inline(always)]
-pub(super) unsafe fn first_at_least<V: Vector>(row: &[V::Element], threshold: V::Element) -> Option<usize> {
+pub(super) unsafe fn first_at_least<V: Vector>(
+    row: &[V::Element],
+    add: V::Element,
+    threshold: V::Element,
+) -> Option<usize> {
     let whole = row.len() - row.len() % V::LANES;
     // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
     unsafe {
-        let limit = V::splat(threshold);
+        let (a, limit) = (V::splat(add), V::splat(threshold));
         let mut y = 0;
         while y < whole {
-            let hits = V::load(row.as_ptr().add(y)).at_least(limit);
+            let hits = V::load(row.as_ptr().add(y)).add(a).at_least(limit);
             if hits != 0 {
                 return Some(y + hits.trailing_zeros() as usize);
             }
             y += V::LANES;
         }
     }
-    super::scalar::first_at_least(&row[whole..], threshold).map(|y| whole + y)
+    super::scalar::first_at_least(&row[whole..], add, threshold).map(|y| whole + y)
 }
 
 #[inline(always)]
@@ -281,10 +296,63 @@ pub(super) unsafe fn first_sum_at_least<V: Vector>(
     super::scalar::first_sum_at_least(&row[whole..], &add[whole..], threshold).map(|y| whole + y)
 }
 
-/// Compiles every kernel for one vector type and one target feature, as a module of safe-looking functions that
-/// are `unsafe` to call from code without that feature.
+#[inline(always)]
+pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
+    out: &mut [f64],
+    weights: &[f64],
+    rows: &[u32],
+    matrix: &[E],
+) {
+    let width = out.len();
+    assert_eq!(weights.len(), rows.len());
+    assert!(rows.iter().all(|&row| (row as usize + 1) * width <= matrix.len()));
+    let whole = width - width % V::LANES;
+    let grouped = rows.len() - rows.len() % ROWS;
+    for first in (0..grouped).step_by(ROWS) {
+        // SAFETY: the rows exist by the assertion above, columns stay below `whole <= width`.
+        unsafe {
+            let mut w = [V::splat(0.0); ROWS];
+            let mut r = [matrix.as_ptr(); ROWS];
+            for i in 0..ROWS {
+                w[i] = V::splat(*weights.get_unchecked(first + i));
+                r[i] = r[i].add(*rows.get_unchecked(first + i) as usize * width);
+            }
+            let o = out.as_mut_ptr();
+            let mut y = 0;
+            while y < whole {
+                // Two chains of sums, so that one need not wait for the other.
+                let mut even = V::load(o.add(y));
+                let mut odd = V::splat(0.0);
+                for i in (0..ROWS).step_by(2) {
+                    even = V::widen(r[i].add(y)).multiply_add(w[i], even);
+                    odd = V::widen(r[i + 1].add(y)).multiply_add(w[i + 1], odd);
+                }
+                even.add(odd).store(o.add(y));
+                y += V::LANES;
+            }
+        }
+        let (weights, rows) = (&weights[first..first + ROWS], &rows[first..first + ROWS]);
+        super::scalar::add_weighted_columns(out, whole, weights, rows, matrix);
+    }
+    for i in grouped..rows.len() {
+        // SAFETY: as above.
+        unsafe {
+            let (w, r) = (V::splat(weights[i]), matrix.as_ptr().add(rows[i] as usize * width));
+            let o = out.as_mut_ptr();
+            let mut y = 0;
+            while y < whole {
+                V::widen(r.add(y)).multiply_add(w, V::load(o.add(y))).store(o.add(y));
+                y += V::LANES;
+            }
+        }
+    }
+    super::scalar::add_weighted_columns(out, whole, &weights[grouped..], &rows[grouped..], matrix);
+}
+
+/// Compiles every kernel for one vector type (and the vector of `f64` for its sums) and one target feature, as a
+/// module of safe-looking functions that are `unsafe` to call from code without that feature.
 macro_rules! compile_kernels {
-    ($module:ident, $feature:literal, $vector:ty, $element:ty) => {
+    ($module:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
         pub(in crate::kernel) mod $module {
             use super::*;
             use crate::kernel::vector;
@@ -344,9 +412,13 @@ macro_rules! compile_kernels {
                 }
             }
             #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn first_at_least(row: &[$element], threshold: $element) -> Option<usize> {
+            pub(in crate::kernel) fn first_at_least(
+                row: &[$element],
+                add: $element,
+                threshold: $element,
+            ) -> Option<usize> {
                 // SAFETY: as above.
-                unsafe { vector::first_at_least::<$vector>(row, threshold) }
+                unsafe { vector::first_at_least::<$vector>(row, add, threshold) }
             }
             #[target_feature(enable = $feature)]
             pub(in crate::kernel) fn first_sum_at_least(
@@ -356,6 +428,16 @@ macro_rules! compile_kernels {
             ) -> Option<usize> {
                 // SAFETY: as above.
                 unsafe { vector::first_sum_at_least::<$vector>(row, add, threshold) }
+            }
+            #[target_feature(enable = $feature)]
+            pub(in crate::kernel) fn add_weighted_rows(
+                out: &mut [f64],
+                weights: &[f64],
+                rows: &[u32],
+                matrix: &[$element],
+            ) {
+                // SAFETY: as above.
+                unsafe { vector::add_weighted_rows::<$element, $wide>(out, weights, rows, matrix) }
             }
         }
     };

@@ -1,6 +1,6 @@
 //! AVX-512 and AVX2 vectors.
 
-use super::vector::{Vector, compile_kernels};
+use super::vector::{Vector, Widen, compile_kernels};
 use std::arch::x86_64::*;
 
 macro_rules! implement_vector {
@@ -142,7 +142,36 @@ implement_vector!(
     }
 );
 
-compile_kernels!(avx512_f32, "avx512f", __m512, f32);
-compile_kernels!(avx512_f64, "avx512f", __m512d, f64);
-compile_kernels!(avx2_f32, "avx2", __m256, f32);
-compile_kernels!(avx2_f64, "avx2", __m256d, f64);
+/// Widening loads, and the product that is added to a sum.
+macro_rules! implement_widen {
+    ($vector:ty, $element:ty, |$from:ident| $widen:expr, |$a:ident, $b:ident, $c:ident| $multiply_add:expr) => {
+        impl Widen<$element> for $vector {
+            #[inline(always)]
+            unsafe fn widen($from: *const $element) -> Self {
+                // SAFETY: the caller promises `LANES` readable scores and the CPU feature.
+                unsafe { $widen }
+            }
+            #[inline(always)]
+            unsafe fn multiply_add(self, $b: Self, $c: Self) -> Self {
+                let $a = self;
+                // SAFETY: the caller promises the CPU feature.
+                unsafe { $multiply_add }
+            }
+        }
+    };
+}
+
+// AVX-512 has fused multiply-add; AVX2 alone does not promise it.
+implement_widen!(__m512d, f32, |from| _mm512_cvtps_pd(_mm256_loadu_ps(from)), |a, b, c| _mm512_fmadd_pd(
+    a, b, c
+));
+implement_widen!(__m512d, f64, |from| _mm512_loadu_pd(from), |a, b, c| _mm512_fmadd_pd(a, b, c));
+implement_widen!(__m256d, f32, |from| _mm256_cvtps_pd(_mm_loadu_ps(from)), |a, b, c| {
+    _mm256_add_pd(_mm256_mul_pd(a, b), c)
+});
+implement_widen!(__m256d, f64, |from| _mm256_loadu_pd(from), |a, b, c| _mm256_add_pd(_mm256_mul_pd(a, b), c));
+
+compile_kernels!(avx512_f32, "avx512f", __m512, __m512d, f32);
+compile_kernels!(avx512_f64, "avx512f", __m512d, __m512d, f64);
+compile_kernels!(avx2_f32, "avx2", __m256, __m256d, f32);
+compile_kernels!(avx2_f64, "avx2", __m256d, __m256d, f64);

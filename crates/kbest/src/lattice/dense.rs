@@ -5,7 +5,7 @@
 //! when first asked for.
 
 use super::bounds::{MatrixBounds, typical_value};
-use super::{BoundsView, EdgeScores, SparseEdges, checked_magnitude};
+use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -27,6 +27,8 @@ pub struct DenseEdges<S: Float> {
     columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
     exceptions: usize,                // edges that are not the typical one
     sparse: OnceLock<SparseEdges<S>>,
+    forward: OnceLock<DenseFactors<S>>,
+    backward: OnceLock<DenseFactors<S>>,
 }
 
 impl<S: Float> DenseEdges<S> {
@@ -59,6 +61,8 @@ impl<S: Float> DenseEdges<S> {
             columns: OnceLock::new(),
             exceptions,
             sparse: OnceLock::new(),
+            forward: OnceLock::new(),
+            backward: OnceLock::new(),
         })
     }
 
@@ -106,6 +110,18 @@ impl<S: Float> DenseEdges<S> {
             });
             SparseEdges::from_sorted(self.labels, base, exceptions)
         })
+    }
+
+    /// `exp` of the scores, summed over where they come from; made once.
+    pub(crate) fn factors_forward(&self) -> &DenseFactors<S> {
+        self.forward.get_or_init(|| {
+            DenseFactors::forward(self.labels, &self.bounds.row, |p| &self.padded_row(p)[..self.labels])
+        })
+    }
+
+    /// `exp` of the scores, summed over where they lead to; made once.
+    pub(crate) fn factors_backward(&self) -> &DenseFactors<S> {
+        self.backward.get_or_init(|| DenseFactors::backward(self.factors_forward(), |p| self.padded_row(p)))
     }
 }
 

@@ -26,6 +26,7 @@ mod degenerate;
 mod dense;
 mod edges;
 mod per_position;
+mod potentials;
 mod sparse;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};
@@ -37,6 +38,7 @@ pub use sparse::SparseEdges;
 
 pub(crate) use degenerate::{DegenerateView, Ranking};
 pub(crate) use edges::with_edges;
+pub(crate) use potentials::{DenseFactors, SparseFactors};
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;

@@ -5,9 +5,10 @@
 //! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted.
 
 use super::bounds::MatrixBounds;
-use super::{BoundsView, EdgeScores, checked_magnitude};
+use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
+use std::sync::OnceLock;
 
 /// A base value and exceptions, shared by all positions.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct SparseEdges<S: Float> {
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
     pub(super) bounds: MatrixBounds<S>,
+    forward: OnceLock<SparseFactors>,
+    backward: OnceLock<SparseFactors>,
 }
 
 /// Lists of (label, score), one a label, stored end to end.
@@ -124,7 +127,15 @@ impl<S: Float> SparseEdges<S> {
             (row[i], column[i]) = (largest(&rows, i), largest(&columns, i));
         }
         let bounds = MatrixBounds::new(row, column, base, magnitude);
-        SparseEdges { labels, base, rows, columns, bounds }
+        SparseEdges {
+            labels,
+            base,
+            rows,
+            columns,
+            bounds,
+            forward: OnceLock::new(),
+            backward: OnceLock::new(),
+        }
     }
 
     /// Writes a list of exceptions out as a padded row.
@@ -163,6 +174,16 @@ impl<S: Float> SparseEdges<S> {
     #[inline]
     pub fn entering(&self, y: usize) -> (&[u32], &[S]) {
         self.columns.list(y)
+    }
+
+    /// `exp` of the scores, summed over where they come from; made once.
+    pub(crate) fn factors_forward(&self) -> &SparseFactors {
+        self.forward.get_or_init(|| SparseFactors::new(self, &self.bounds.column, |y| self.entering(y)))
+    }
+
+    /// `exp` of the scores, summed over where they lead to; made once.
+    pub(crate) fn factors_backward(&self) -> &SparseFactors {
+        self.backward.get_or_init(|| SparseFactors::new(self, &self.bounds.row, |p| self.leaving(p)))
     }
 }
 

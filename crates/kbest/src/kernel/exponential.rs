@@ -1,0 +1,225 @@
+//! Exponentials and logarithms of whole rows, in `f64`.
+//!
+//! **Why.** Forward-backward takes a handful of them a label and position; one by one from the C library they cost more
+//! than the matrix product beside them. **How.** Both functions are straight lines of arithmetic without a branch or a
+//! table, so the compiler turns the loops below into vectors of any width; no operation is fused, so every level
+//! gives the same bits. Relative error: a few units in the last place (see the tests).
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::Level;
+use super::level;
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
+
+/// `ln 2` in two parts: the upper one has 32 zero bits at its end, so that its product with an exponent is exact.
+const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & (!0 << 32));
+/// The rest; the last number is what `LN_2` itself lacks.
+const LN_2_LOW: f64 = (LN_2 - LN_2_HIGH) + 2.319_046_813_846_299_6e-17;
+/// Adding it leaves a rounded whole number in the lowest bits of the sum.
+const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
+/// Its last mantissa bits count in ones.
+const SPLICED: f64 = (1u64 << 52) as f64;
+const ONE_BITS: u64 = 1.0f64.to_bits();
+const ROOT_BITS: u64 = FRAC_1_SQRT_2.to_bits();
+const MANTISSA: u64 = (1 << 52) - 1;
+/// Below this the result is no normal number any more: it counts as 0.
+const LOWEST: f64 = -708.0;
+/// Above this the result would be too large.
+const HIGHEST: f64 = 709.0;
+
+/// `1 / n!`, from `n = 13` down to 0: with `|r| <= ln 2 / 2` the next term is below `5e-18`.
+const EXP_TERMS: [f64; 14] = [
+    1.0 / 6_227_020_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 39_916_800.0,
+    1.0 / 3_628_800.0,
+    1.0 / 362_880.0,
+    1.0 / 40_320.0,
+    1.0 / 5_040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+    1.0,
+    1.0,
+];
+
+/// `2 / (2n + 1)`, from `n = 11` down to 1: with `f^2 <= 0.0295` the next term is below `2e-19`.
+const LN_TERMS: [f64; 11] = [
+    2.0 / 23.0,
+    2.0 / 21.0,
+    2.0 / 19.0,
+    2.0 / 17.0,
+    2.0 / 15.0,
+    2.0 / 13.0,
+    2.0 / 11.0,
+    2.0 / 9.0,
+    2.0 / 7.0,
+    2.0 / 5.0,
+    2.0 / 3.0,
+];
+
+/// `x = n ln 2 + r` with whole `n` and small `r`: `exp x = 2^n exp r`.
+#[inline(always)]
+fn exp(x: f64) -> f64 {
+    let inside = if x > LOWEST { x } else { LOWEST };
+    let inside = if inside < HIGHEST { inside } else { HIGHEST };
+    let rounded = inside * LOG2_E + ROUNDER;
+    let n = rounded - ROUNDER;
+    let r = (inside - n * LN_2_HIGH) - n * LN_2_LOW;
+    let mut sum = EXP_TERMS[0];
+    for &term in &EXP_TERMS[1..] {
+        sum = sum * r + term;
+    }
+    let power = f64::from_bits((rounded.to_bits() << 52).wrapping_add(ONE_BITS));
+    if x < LOWEST { 0.0 } else { sum * power }
+}
+
+/// `x = 2^e m` with `m` around 1, and `ln m = 2 atanh f` with `f = (m - 1) / (m + 1)`.
+#[inline(always)]
+fn ln(x: f64) -> f64 {
+    let bits = x.to_bits().wrapping_add(ONE_BITS - ROOT_BITS);
+    // The exponent as a float: its bits become the last ones of 2^52.
+    let e = f64::from_bits((bits >> 52) | SPLICED.to_bits()) - (SPLICED + 1023.0);
+    let m = f64::from_bits((bits & MANTISSA) + ROOT_BITS);
+    let f = (m - 1.0) / (m + 1.0);
+    let square = f * f;
+    let mut sum = LN_TERMS[0];
+    for &term in &LN_TERMS[1..] {
+        sum = sum * square + term;
+    }
+    let value = e * LN_2_HIGH + (2.0 * f + (f * square * sum + e * LN_2_LOW));
+    if x < f64::MIN_POSITIVE { f64::NEG_INFINITY } else { value }
+}
+
+#[inline(always)]
+fn exp_loop(row: &mut [f64], shift: f64) {
+    for x in row {
+        *x = exp(*x - shift);
+    }
+}
+
+#[inline(always)]
+fn ln_loop(row: &mut [f64]) {
+    for x in row {
+        *x = ln(*x);
+    }
+}
+
+/// Compiles both loops for one instruction set.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! compile_loops {
+    ($module:ident, $feature:literal) => {
+        mod $module {
+            #[target_feature(enable = $feature)]
+            pub(super) fn exp_rows(row: &mut [f64], shift: f64) {
+                super::exp_loop(row, shift);
+            }
+            #[target_feature(enable = $feature)]
+            pub(super) fn ln_rows(row: &mut [f64]) {
+                super::ln_loop(row);
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+compile_loops!(avx512, "avx512f");
+#[cfg(target_arch = "x86_64")]
+compile_loops!(avx2, "avx2");
+#[cfg(target_arch = "aarch64")]
+compile_loops!(neon, "neon");
+
+/// `row[i] = exp(row[i] - shift)`, 0 below `exp(-708)`, the largest power there is above `exp(709)`. Minus infinity
+/// gives 0. Other than the kernels over scores this reads any number but NaN.
+pub fn exp_rows(row: &mut [f64], shift: f64) {
+    match level() {
+        // SAFETY: this level is only ever chosen after the CPU reported the feature.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { avx512::exp_rows(row, shift) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::exp_rows(row, shift) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => unsafe { neon::exp_rows(row, shift) },
+        _ => exp_loop(row, shift),
+    }
+}
+
+/// `row[i] = ln(row[i])`; 0 (and what is too small for a normal number) gives minus infinity.
+pub fn ln_rows(row: &mut [f64]) {
+    match level() {
+        // SAFETY: this level is only ever chosen after the CPU reported the feature.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { avx512::ln_rows(row) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::ln_rows(row) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => unsafe { neon::ln_rows(row) },
+        _ => ln_loop(row),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers over the whole range, by a fixed stride that is no round number, and the corners.
+    fn arguments() -> Vec<f64> {
+        let grid = (0..60_000).map(|i| -708.0 + f64::from(i) * 0.023_611_7);
+        let near_zero = (-300..300).map(|i| f64::from(i) * 1e-3);
+        grid.chain(near_zero).chain([0.0, -0.0, 1e-300, -1e-17, LOWEST]).filter(|&x| x < 700.0).collect()
+    }
+
+    #[test]
+    fn exponentials_are_right_to_a_few_units() {
+        let x = arguments();
+        let mut row = x.clone();
+        exp_rows(&mut row, 0.0);
+        for (&x, &got) in x.iter().zip(&row) {
+            let expected = x.exp();
+            assert!(
+                (got - expected).abs() <= 4.0 * f64::EPSILON * expected,
+                "exp({x}) = {expected}, got {got}"
+            );
+        }
+        let mut corners = [f64::NEG_INFINITY, -709.0, -1e300, 0.0, 2.5];
+        exp_rows(&mut corners, 0.0);
+        assert_eq!(corners[..4], [0.0, 0.0, 0.0, 1.0]);
+        let mut shifted = [3.0, 3.0 - 1e9];
+        exp_rows(&mut shifted, 3.0);
+        assert_eq!(shifted, [1.0, 0.0]);
+    }
+
+    #[test]
+    fn logarithms_are_right_to_a_few_units() {
+        let x: Vec<f64> = arguments().iter().map(|x| x.exp()).chain([1.0, 0.5, 1.0 + f64::EPSILON]).collect();
+        let mut row = x.clone();
+        ln_rows(&mut row);
+        for (&x, &got) in x.iter().zip(&row) {
+            let expected = x.ln();
+            assert!(
+                (got - expected).abs() <= 4.0 * f64::EPSILON * expected.abs(),
+                "ln({x}) = {expected}, got {got}"
+            );
+        }
+        let mut corners = [0.0, f64::MIN_POSITIVE / 2.0, 1.0];
+        ln_rows(&mut corners);
+        assert_eq!(corners, [f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0]);
+    }
+
+    /// No operation is fused or reordered, so the vectors give the bits of the plain loop.
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let (mut plain, mut dispatched) = (arguments(), arguments());
+        exp_loop(&mut plain, 0.25);
+        exp_rows(&mut dispatched, 0.25);
+        assert_eq!(plain, dispatched);
+        ln_loop(&mut plain);
+        ln_rows(&mut dispatched);
+        assert_eq!(plain, dispatched);
+    }
+}

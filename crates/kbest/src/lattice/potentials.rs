@@ -1,0 +1,205 @@
+//! Edge scores as factors: `exp(edge)`, scaled so that nothing overflows, made once a matrix.
+//!
+//! **What.** Sums over paths multiply factors where the decoders add scores. A matrix `w` is stored as
+//!
+//! ```text
+//! factor[p][y] = exp(w[p][y] - offset - source[p] - target[y])
+//!
+//! offset = max w,   source[p] = max over y of (w[p][y] - offset),   target[y] = max over p of (w[p][y] - offset - source[p])
+//! ```
+//!
+//! so that every factor is at most 1 and every row and column that is not forbidden altogether holds a 1: whatever the
+//! magnitude of the scores, only their spread *within* a row and column can make a factor too small for its float type.
+//! Those are stored as 0 and counted (`lost`), so that a sum can tell whether they matter.
+//!
+//! **Cost.** `L^2` exponentials and a copy of the matrix, at the first use; a transposed copy for sums that run
+//! backward. For sparse edges only the exceptions.
+
+use super::SparseEdges;
+use crate::kernel::{AlignedVec, Float, exp_rows, padded};
+
+/// The factors of a dense matrix in one direction: rows are the labels summed over.
+#[derive(Debug)]
+pub(crate) struct DenseFactors<S: Float> {
+    pub factors: AlignedVec<S>, // L rows (sources) of `padded(L)` (targets), padded with 0
+    pub source: Vec<f64>, // L: what is taken out of each row's scores; minus infinity if all are forbidden
+    pub target: Vec<f64>, // L: what is taken out of each column's scores; minus infinity likewise
+    pub offset: f64,      // what is taken out of all scores: source and target then only hold differences
+    pub lost: Vec<f64>,   // L: upper bound on the sum of factors stored as 0 though not forbidden, by target
+}
+
+impl<S: Float> DenseFactors<S> {
+    /// From label `p` to label `y`: `rows` gives the scores that leave `p`.
+    pub(super) fn forward<'a>(labels: usize, row_maxima: &[S], rows: impl Fn(usize) -> &'a [S]) -> Self {
+        let stride = padded(labels);
+        let offset = largest_legal(row_maxima);
+        let source: Vec<f64> = row_maxima.iter().map(|w| w.to_f64() - offset).collect();
+        let relative = |p: usize, w: S| {
+            if w.is_forbidden() { f64::NEG_INFINITY } else { (w.to_f64() - offset) - source[p] }
+        };
+        let mut target = vec![f64::NEG_INFINITY; labels];
+        for p in 0..labels {
+            for (c, &w) in target.iter_mut().zip(rows(p)) {
+                *c = c.max(relative(p, w));
+            }
+        }
+        let mut factors = AlignedVec::filled(labels * stride, S::ZERO);
+        let mut lost = vec![0.0; labels];
+        let mut exact = vec![0.0; labels];
+        for p in 0..labels {
+            for y in 0..labels {
+                let above = relative(p, rows(p)[y]);
+                exact[y] = if above == f64::NEG_INFINITY { above } else { above - target[y] };
+            }
+            exp_rows(&mut exact, 0.0);
+            let row = &mut factors[p * stride..][..labels];
+            for y in 0..labels {
+                if exact[y] >= S::SMALLEST_NORMAL {
+                    row[y] = S::from_f64(exact[y]);
+                } else if !rows(p)[y].is_forbidden() {
+                    lost[y] += lost_at_most::<S>();
+                }
+            }
+        }
+        DenseFactors { factors, source, target, offset, lost }
+    }
+
+    /// From label `y` back to label `p`: the same factors, transposed.
+    pub(super) fn backward<'a>(forward: &Self, rows: impl Fn(usize) -> &'a [S]) -> Self {
+        let (labels, stride) = (forward.source.len(), padded(forward.source.len()));
+        let mut factors = AlignedVec::filled(labels * stride, S::ZERO);
+        let mut lost = vec![0.0; labels];
+        // In tiles, so that both the reads and the writes stay in the cache.
+        const TILE: usize = 32;
+        for (first_p, first_y) in (0..labels)
+            .step_by(TILE)
+            .flat_map(|first_p| (0..labels).step_by(TILE).map(move |first_y| (first_p, first_y)))
+        {
+            for p in first_p..labels.min(first_p + TILE) {
+                for y in first_y..labels.min(first_y + TILE) {
+                    let factor = forward.factors[p * stride + y];
+                    factors[y * stride + p] = factor;
+                    if factor == S::ZERO && !rows(p)[y].is_forbidden() {
+                        lost[p] += lost_at_most::<S>();
+                    }
+                }
+            }
+        }
+        DenseFactors {
+            factors,
+            source: forward.target.clone(),
+            target: forward.source.clone(),
+            offset: forward.offset,
+            lost,
+        }
+    }
+}
+
+/// The largest score, 0 if all are forbidden.
+fn largest_legal<S: Float>(scores: &[S]) -> f64 {
+    let largest = S::largest(scores);
+    if largest.is_forbidden() { 0.0 } else { largest.to_f64() }
+}
+
+/// Above every factor that is stored as 0: twice, because [`exp_rows`] gives up a little earlier than `f64` has to.
+fn lost_at_most<S: Float>() -> f64 {
+    2.0 * S::SMALLEST_NORMAL
+}
+
+/// The factors of sparse edges in one direction: lists by the label summed into.
+#[derive(Debug, Clone)]
+pub(crate) struct SparseFactors {
+    pub base: Vec<f64>, // L: factor of the pairs that are no exceptions; 0 if there are none or they are forbidden
+    pub target: Vec<f64>, // L: what is taken out of the scores of each list
+    pub offset: f64,    // what is taken out of all scores
+    pub factors: Vec<f64>, // one an exception, lists end to end
+    pub offsets: Vec<usize>, // L + 1
+}
+
+impl SparseFactors {
+    /// `lists` gives the exceptions that enter a label, `largest` the largest of all its edges.
+    pub(super) fn new<'a, S: Float>(
+        edges: &'a SparseEdges<S>,
+        largest: &[S],
+        lists: impl Fn(usize) -> (&'a [u32], &'a [S]),
+    ) -> Self {
+        let labels = largest.len();
+        let offset = largest_legal(largest);
+        let target: Vec<f64> = largest.iter().map(|w| w.to_f64() - offset).collect();
+        let mut base = vec![f64::NEG_INFINITY; labels];
+        let (mut factors, mut offsets) = (Vec::with_capacity(edges.exceptions()), vec![0]);
+        for y in 0..labels {
+            let (members, scores) = lists(y);
+            if members.len() < labels && !edges.base().is_forbidden() {
+                base[y] = (edges.base().to_f64() - offset) - target[y];
+            }
+            factors.extend(scores.iter().map(|w| match w.is_forbidden() {
+                true => f64::NEG_INFINITY,
+                false => (w.to_f64() - offset) - target[y],
+            }));
+            offsets.push(factors.len());
+        }
+        exp_rows(&mut base, 0.0);
+        exp_rows(&mut factors, 0.0);
+        SparseFactors { base, target, offset, factors, offsets }
+    }
+
+    /// The factors of the list of label `y`.
+    #[inline(always)]
+    pub(crate) fn list(&self, y: usize) -> &[f64] {
+        &self.factors[self.offsets[y]..self.offsets[y + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Edges;
+
+    const NO: f32 = f32::NEG_INFINITY;
+
+    /// Every row and column holds a 1, and scale and factor give the score back.
+    #[test]
+    fn factors_are_balanced_and_give_the_scores_back() {
+        let scores = [900.0f32, 903.0, -2.0, -5.0, NO, 1e4, 1e4, 9990.0, -1000.0];
+        let edges = Edges::dense(3, scores).unwrap();
+        let dense = edges.as_dense().unwrap();
+        for (backward, factors) in [(false, dense.factors_forward()), (true, dense.factors_backward())] {
+            for i in 0..3 {
+                let row = &factors.factors[i * 16..][..16];
+                assert_eq!(<f32 as Float>::max(row), 1.0);
+                assert!(row[3..].iter().all(|&f| f == 0.0));
+                for j in 0..3 {
+                    let (p, y) = if backward { (j, i) } else { (i, j) };
+                    let score =
+                        factors.offset + factors.source[i] + factors.target[j] + f64::from(row[j]).ln();
+                    let expected = f64::from(scores[p * 3 + y]);
+                    let lost = row[j] == 0.0 && expected.is_finite();
+                    assert!(lost || score == expected || (score - expected).abs() < 1e-6 * expected.abs());
+                    assert!(!lost || factors.lost[j] > 0.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_row_and_column_stay_forbidden() {
+        let edges = Edges::dense(2, vec![NO, NO, NO, 1e30]).unwrap();
+        let forward = edges.as_dense().unwrap().factors_forward();
+        assert_eq!((forward.source[0], forward.target[0]), (f64::NEG_INFINITY, f64::NEG_INFINITY));
+        assert_eq!((forward.factors[0], forward.factors[17], forward.lost[0]), (0.0, 1.0, 0.0));
+    }
+
+    #[test]
+    fn sparse_factors_follow_their_lists() {
+        let edges =
+            Edges::sparse(2, -1.0f64, &[0, 1, 1], &[1, 0, 1], &[4.0, f64::NEG_INFINITY, 3.0]).unwrap();
+        let crate::lattice::Shape::Sparse(sparse) = edges.shape() else { panic!("sparse edges") };
+        let forward = sparse.factors_forward();
+        assert_eq!((forward.target.as_slice(), forward.base.as_slice()), (&[-5.0, 0.0][..], &[1.0, 0.0][..]));
+        assert_eq!((forward.list(0), forward.list(1)[0]), (&[0.0][..], 1.0));
+        let backward = sparse.factors_backward();
+        assert_eq!((backward.offset, backward.target.as_slice()), (4.0, &[0.0, -1.0][..]));
+        assert_eq!(backward.base, [(-5.0f64).exp(), 0.0]);
+    }
+}
