@@ -62,7 +62,10 @@ impl<S: Scores> Batch<S> {
     pub(super) fn new(arrays: Arrays) -> Result<Self> {
         let mut keys = Keys(arrays);
         let Some(node) = keys.take("node") else {
-            return Err(Failure::input(&keys.0.file, "missing key `node`: expected node scores (T, L) or (B, T, L)"));
+            return Err(Failure::input(
+                &keys.0.file,
+                "missing key `node`: expected node scores (T, L) or (B, T, L)",
+            ));
         };
         let (sequences, rows, labels) = match *node.shape.as_slice() {
             [rows, labels] => (1, rows, labels),
@@ -153,7 +156,8 @@ fn edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result<Edges
     let sparse = SPARSE.into_iter().find(|key| keys.has(key));
     match (keys.has("edge"), sparse) {
         (true, Some(key)) => {
-            let problem = format!("expected either `edge` or {}, got both `edge` and `{key}`", SPARSE.join(", "));
+            let problem =
+                format!("expected either `edge` or {}, got both `edge` and `{key}`", SPARSE.join(", "));
             Err(Failure::input(&keys.0.file, problem))
         }
         (false, None) => {

@@ -133,8 +133,13 @@ mod tests {
 
     #[test]
     fn half_precision_is_exact() {
-        let known =
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0x7bff, 65504.0)];
+        let known = [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x0001, 5.960_464_5e-8),
+            (0x7bff, 65504.0),
+        ];
         for (bits, value) in known {
             assert_eq!(from_half(bits), value);
         }

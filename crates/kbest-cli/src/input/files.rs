@@ -104,11 +104,7 @@ fn check_key(key: &str, known: &[&str]) -> Result<(), String> {
     Err(format!("unknown key `{}`: expected one of {}", key.escape_debug(), known.join(", ")))
 }
 
-fn read_npz(
-    reader: &mut dyn ReadSeek,
-    size: u64,
-    known: &[&str],
-) -> Result<BTreeMap<String, Array>, String> {
+fn read_npz(reader: &mut dyn ReadSeek, size: u64, known: &[&str]) -> Result<BTreeMap<String, Array>, String> {
     let broken = |error: zip::result::ZipError| format!("expected an .npz file (a zip archive): {error}");
     let mut archive = ZipArchive::new(reader).map_err(broken)?;
     if archive.has_duplicate_names() {
@@ -145,8 +141,8 @@ fn read_npz(
 fn read_safetensors(reader: &mut dyn ReadSeek, known: &[&str]) -> Result<BTreeMap<String, Array>, String> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    let tensors = SafeTensors::deserialize(&bytes)
-        .map_err(|error| format!("expected a .safetensors file: {error}"))?;
+    let tensors =
+        SafeTensors::deserialize(&bytes).map_err(|error| format!("expected a .safetensors file: {error}"))?;
     for key in tensors.names() {
         check_key(key, known)?;
     }

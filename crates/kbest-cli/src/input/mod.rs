@@ -59,9 +59,7 @@ pub(crate) struct Input {
 /// A score type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dtype {
-    /// 32 bits
     F32,
-    /// 64 bits
     F64,
 }
 
@@ -79,7 +77,10 @@ impl Input {
             let more = files::read(Some(path), &KEYS, "edge")?;
             for (key, array) in more.arrays {
                 if arrays.arrays.insert(key.clone(), array).is_some() {
-                    return Err(Failure::input(&more.file, format!("key `{key}` is also in {}", arrays.file)));
+                    return Err(Failure::input(
+                        &more.file,
+                        format!("key `{key}` is also in {}", arrays.file),
+                    ));
                 }
             }
         }

@@ -63,7 +63,10 @@ fn read_header_text(reader: &mut impl Read) -> Result<String, String> {
     };
     let start = bytes(8)?;
     if !start.starts_with(MAGIC) {
-        return Err(format!("expected an array in .npy format, got bytes that start with {:02x?}", &start[..6]));
+        return Err(format!(
+            "expected an array in .npy format, got bytes that start with {:02x?}",
+            &start[..6]
+        ));
     }
     let length = match start[6] {
         1 => bytes(2)?.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte)),
@@ -78,7 +81,8 @@ fn read_header_text(reader: &mut impl Read) -> Result<String, String> {
 
 /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
 fn parse_header(text: &str) -> Result<Header, String> {
-    let bad = || format!("expected an .npy header {{'descr', 'fortran_order', 'shape'}}, got {:?}", clip(text));
+    let bad =
+        || format!("expected an .npy header {{'descr', 'fortran_order', 'shape'}}, got {:?}", clip(text));
     let mut rest = text.trim().strip_prefix('{').ok_or_else(bad)?;
     let (mut description, mut fortran_order, mut shape) = (None, None, None);
     loop {
