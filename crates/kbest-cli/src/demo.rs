@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
     let mut checked = 0;
     for labels in sizes {
-        let able: Vec<_> = decoders.iter().map(|(name, decoder, _)| {
+        let able = decoders.iter().map(|(name, decoder, _)| {
             let wait = lines.get(name).map_or(Some(0.0), |points| expected(points, labels));
             (name.clone(), decoder.clone(), wait.is_some_and(|seconds| seconds < PATIENCE))
         });
