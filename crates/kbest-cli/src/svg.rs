@@ -31,7 +31,7 @@ pub(crate) struct Texts<'a> {
     pub(crate) y: &'a str,
 }
 
-const WIDTH: f64 = 900.0;
+const WIDTH: f64 = 930.0;
 const HEIGHT: f64 = 560.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 700.0;

@@ -80,7 +80,8 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
             Decode::<f32>::supports(&decoder, k)?;
             Ok((name.clone(), decoder, k))
         };
-        return names.iter().map(one).collect();
+        let first = |i: &usize| !names[..*i].contains(&names[*i]); // a name said twice is measured once
+        return (0..names.len()).filter(first).map(|i| one(&names[i])).collect();
     }
     let mut all = vec![];
     for entry in CATALOGUE {

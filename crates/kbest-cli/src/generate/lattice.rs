@@ -10,7 +10,7 @@
 
 use super::random::{Random, Zipf};
 use clap::ValueEnum;
-use kbest::{Edges, Float};
+use kbest::Float;
 use std::collections::HashSet;
 
 /// Kinds of lattices.
@@ -81,14 +81,6 @@ pub(crate) struct Generated<S> {
 }
 
 impl<S: Float> Generated<S> {
-    /// The exceptions as edges of the library.
-    pub(crate) fn edges(&self) -> kbest::Result<Edges<S>> {
-        let from: Vec<u32> = self.exceptions.iter().map(|e| e.0).collect();
-        let to: Vec<u32> = self.exceptions.iter().map(|e| e.1).collect();
-        let scores: Vec<S> = self.exceptions.iter().map(|e| e.2).collect();
-        Edges::sparse(self.order.len(), S::ZERO, &from, &to, &scores)?.ranked(self.order.clone())
-    }
-
     /// The edges as one row-major matrix.
     pub(crate) fn matrix(&self) -> Vec<S> {
         let labels = self.order.len();
@@ -279,9 +271,9 @@ mod tests {
                 assert_eq!(made.nodes.len(), sequences * positions * labels);
                 assert_eq!(made.lengths.len(), sequences);
                 assert!(made.lengths.iter().all(|&n| n as usize <= positions));
-                made.edges().unwrap();
                 let full = matches!(family, Family::Dense | Family::Random);
-                assert_eq!(made.exceptions.len() == labels * labels, full, "{family:?}");
+                assert!(labels < 20 || (made.exceptions.len() == labels * labels) == full, "{family:?}");
+                assert!(made.exceptions.windows(2).all(|two| (two[0].0, two[0].1) < (two[1].0, two[1].1)));
             }
         }
     }

@@ -26,6 +26,7 @@ struct Header {
 pub(super) fn read(reader: &mut impl Read, available: u64) -> Result<Array, String> {
     let text = read_header_text(reader)?;
     let header = parse_header(&text)?;
+    let available = available.saturating_sub(MAGIC.len() as u64 + 4 + text.len() as u64);
     let bytes = elements::bytes_of(&header.shape, header.kind)
         .filter(|&bytes| bytes as u64 <= available)
         .ok_or_else(|| {
