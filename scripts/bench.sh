@@ -28,10 +28,8 @@ status=0
 for file in "${files[@]}"; do
     name=$(basename "$file" .npz)
     echo "== $name"
-    # The JSON is measured, the text is made from a run of its own: both are complete reports.
-    "$kbest" bench decode "$file" --repeat "$repeat" "${more[@]}" --json >"$results/$name.json.part" || status=1
-    mv "$results/$name.json.part" "$results/$name.json"
-    "$kbest" bench decode "$file" --repeat "$repeat" "${more[@]}" >"$results/$name.txt.part" || status=1
+    "$kbest" bench decode "$file" --repeat "$repeat" "${more[@]}" --save "$results/$name.json" \
+        >"$results/$name.txt.part" || status=1
     mv "$results/$name.txt.part" "$results/$name.txt"
     cat "$results/$name.txt"
 done

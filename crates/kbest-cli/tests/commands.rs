@@ -1,5 +1,5 @@
 //! The other commands: catalogue, generation, measurement, demo, help.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
 mod common;
 

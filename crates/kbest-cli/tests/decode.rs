@@ -1,5 +1,5 @@
 //! `kbest decode`: every key, shape and type; lines, exit codes, files.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
 mod common;
 

@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use kbest::decode::CATALOGUE;
 use kbest::{Decode, Decoder};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Measure side by side, in one process and one thread
 #[derive(Debug, Args)]
@@ -58,6 +59,9 @@ struct DecodeArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write the JSON to this file, whatever is printed
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -112,14 +116,15 @@ fn bench<S: Scores>(
     let verdicts = compare(&lattices, &measured.contenders, arguments.k);
     let report = report::Report::new::<S>(&lattices, arguments.k, &measured, &verdicts);
 
+    let json = serde_json::to_string(&report).map_err(std::io::Error::from)? + "\n";
     let mut output = Output::create(None)?;
-    if arguments.json {
-        serde_json::to_writer(&mut output, &report).map_err(std::io::Error::from)?;
-        writeln!(output)?;
-    } else {
-        write!(output, "{}", report.text())?;
-    }
+    output.write_all(if arguments.json { json.clone() } else { report.text() }.as_bytes())?;
     output.finish()?;
+    if let Some(path) = &arguments.save {
+        let mut file = Output::create(Some(path))?;
+        file.write_all(json.as_bytes())?;
+        file.finish()?;
+    }
     match disagreements(&measured.contenders, &verdicts) {
         Some(text) => Err(Failure::Negative(text)),
         None => Ok(()),

@@ -1,5 +1,5 @@
 //! Writing `.npz` files, good and bad, and running the binary.
-#![allow(dead_code, missing_docs)] // each test file uses its part
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)] // each test file uses its part; tests may panic
 
 use assert_cmd::Command;
 use std::io::{Cursor, Write};
