@@ -25,7 +25,7 @@ test:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 soak:
 	KBEST_SOAK=$(KBEST_SOAK) $(CARGO) test --release -p kbest --test one_best soak -- --ignored --nocapture

@@ -3,8 +3,9 @@
 //! **Tagger**: what trained taggers with many labels look like. Label frequencies follow Zipf's law; a true path walks
 //! through favoured transitions; at each position the true label and a few confusable ones stand out of the noise; edges
 //! score 0 but for a small share of pairs, positive where the true path likes to go. The constants are set so that at the
-//! default options node spread, gap between the two best labels, and edge values have about the quartiles of averaged
-//! perceptrons with 300 to 1,700 labels (spread 35-65, gap 4 / 10 / 15, edges -0.9 / -0.4 / 0.9, largest about 10-15).
+//! default options the scores resemble those of averaged perceptrons with 300 to 1,700 labels: node spread about 45-65
+//! (there 33-99), quartiles of the gap between the two best labels 3 / 8 / 13 (there 2-10 / 6-17 / 13-22), quartiles of
+//! the edges that are not 0 -0.7 / -0.2 / 0.6 (there -0.9 / -0.4 / 0.9), 28 of them a label.
 //! **Dense**: the same nodes, but every pair of labels has a score of its own. **Random**: nodes and edges all random
 //! within the same small range: nothing can be pruned. **Uniform**: all nodes equal, only the edges decide.
 
