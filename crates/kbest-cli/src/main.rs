@@ -1,2 +1,72 @@
-//! The command line.
-fn main() {}
+//! The `kbest` command line: one file a subcommand; here are the errors, the exit codes and the broken pipe.
+//!
+//! Exit codes: 0 fine, 1 the data says no, 2 bad input or usage (one message on stderr). A reader of our output that
+//! goes away (`kbest decode ... | head`) is not an error.
+
+mod bench;
+mod decode;
+mod decoders;
+mod demo;
+mod failure;
+mod generate;
+mod input;
+mod output;
+mod svg;
+mod table;
+
+use clap::{Parser, Subcommand};
+use failure::{Failure, Result};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exact sequence labelling with thousands of labels: 1-best and k-best, fast.
+#[derive(Debug, Parser)]
+#[command(name = "kbest", version, propagate_version = true, after_help = EXAMPLE)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLE: &str = "\
+Example:
+  kbest generate lattice --labels 1000 -o lattice.npz
+  kbest decode lattice.npz -k 1 | head -3
+  kbest bench decode lattice.npz
+
+Exit codes: 0 fine, 1 the data says no, 2 bad input or usage.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Decode(decode::Arguments),
+    Decoders(decoders::Arguments),
+    Bench(bench::Arguments),
+    Generate(generate::Arguments),
+    Demo(demo::Arguments),
+}
+
+fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Decode(arguments) => decode::run(arguments),
+        Command::Decoders(arguments) => decoders::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// One message on stderr; a stderr that is gone has nobody to tell.
+fn report(failure: &Failure) {
+    if failure.exit_code() != 0 {
+        let _ = writeln!(std::io::stderr(), "kbest: {failure}");
+    }
+}

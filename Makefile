@@ -1,0 +1,40 @@
+# Thin names over real commands. `make test` sets up all it needs.
+
+CARGO ?= cargo
+# Lattices to measure on: any .npz files that `kbest decode` reads.
+LATTICES ?= bench-results/lattices
+RESULTS ?= bench-results
+REPEAT ?= 5
+KBEST_SOAK ?= 1000000
+
+.PHONY: all test lint soak bench demo clean help
+
+all: lint test
+
+help:
+	@echo "make test    all tests, then the library's again without vector instructions"
+	@echo "make lint    formatting, clippy, documentation"
+	@echo "make soak    KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
+	@echo "make bench   every decoder on LATTICES=$(LATTICES)/*.npz (made if absent), JSON and text into $(RESULTS)/"
+	@echo "make demo    all decoders on growing lattices, with a picture"
+
+test:
+	$(CARGO) test --workspace
+	KBEST_FORCE_SCALAR=1 $(CARGO) test -p kbest
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+soak:
+	KBEST_SOAK=$(KBEST_SOAK) $(CARGO) test --release -p kbest --test one_best soak -- --ignored --nocapture
+
+bench:
+	CARGO="$(CARGO)" scripts/bench.sh "$(LATTICES)" "$(RESULTS)" "$(REPEAT)"
+
+demo:
+	$(CARGO) run --release -- demo
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,118 @@
+//! Comparing answers: exact decoders must agree on every sequence.
+
+use super::measure::Contender;
+use kbest::{Float, Lattice, Path};
+
+/// How a contender's answers compare with the reference.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Verdict {
+    /// Sequences with the same answer.
+    pub(crate) same: usize,
+    /// The first sequence with another answer, and the difference in words.
+    pub(crate) difference: Option<(usize, String)>,
+}
+
+impl Verdict {
+    /// True if all answers are the same.
+    pub(crate) fn agree(&self) -> bool {
+        self.difference.is_none()
+    }
+}
+
+/// Compares every contender with the textbook Viterbi if it took part and finished, else with the exact decoder that
+/// finished most sequences.
+pub(crate) fn compare<S: Float>(
+    lattices: &[Lattice<'_, S>],
+    contenders: &[Contender<S>],
+    k: usize,
+) -> Vec<Verdict> {
+    let exact = |contender: &&Contender<S>| contender.decoder.entry().exact && contender.k == k;
+    let reference = contenders
+        .iter()
+        .filter(exact)
+        .max_by_key(|contender| (contender.answers.len(), contender.decoder.entry().name == "viterbi"));
+    let verdict = |contender: &Contender<S>| {
+        let mut verdict = Verdict { same: 0, difference: None };
+        for (b, answer) in contender.answers.iter().enumerate() {
+            // With the reference only so far as it got; the judge always.
+            let expected = reference.and_then(|reference| reference.answers.get(b));
+            let name = reference.map_or("", |reference| reference.name.as_str());
+            match difference(&lattices[b], answer, expected.map(Vec::as_slice), name) {
+                None => verdict.same += 1,
+                Some(difference) => verdict.difference = verdict.difference.or(Some((b, difference))),
+            }
+        }
+        verdict
+    };
+    contenders.iter().map(verdict).collect()
+}
+
+/// Which exact decoders gave another answer, where, and how; none if all agree.
+pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]) -> Option<String> {
+    let differing = contenders.iter().zip(verdicts).filter(|(contender, _)| contender.decoder.entry().exact);
+    let told: Vec<String> = differing
+        .filter_map(|(contender, verdict)| {
+            let (b, difference) = verdict.difference.as_ref()?;
+            Some(format!("{} differs on sequence {b}: {difference}", contender.name))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What is wrong with an answer: it does not score what it says, or it is not what the reference found. For one path
+/// score and labels must be equal; for several the scores (equally good paths may come in any order).
+fn difference<S: Float>(
+    lattice: &Lattice<'_, S>,
+    answer: &[Path<S>],
+    expected: Option<&[Path<S>]>,
+    name: &str,
+) -> Option<String> {
+    for path in answer {
+        match lattice.path_score(&path.labels) {
+            Ok(score) if score == path.score => {}
+            Ok(score) => return Some(format!("says score {}, the path scores {score}", path.score)),
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+    let expected = expected?;
+    if expected.is_empty() != answer.is_empty() {
+        return Some(format!("found {} paths, {name} {}", answer.len(), expected.len()));
+    }
+    // A reference for the best path alone speaks of no other.
+    let count = if expected.len() == 1 || answer.len() == 1 { 1 } else { expected.len().max(answer.len()) };
+    for i in 0..count.min(expected.len().max(answer.len())) {
+        let (ours, theirs) = (answer.get(i), expected.get(i));
+        if ours.map(|path| path.score) != theirs.map(|path| path.score) {
+            let show = |path: Option<&Path<S>>| path.map_or("none".into(), |path| path.score.to_string());
+            return Some(format!("path {i} scores {}, {name}'s {}", show(ours), show(theirs)));
+        }
+    }
+    if expected.len() == 1 && answer.len() == 1 && answer[0].labels != expected[0].labels {
+        return Some(format!("an equally good path, but not the one of {name} that the tie rule asks for"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kbest::Edges;
+
+    #[test]
+    fn differences_are_found() {
+        let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+        let lattice = Lattice::new(vec![1.0, 1.0, 2.0, 0.0], &edges).unwrap();
+        let path = |labels: &[u32], score| Path { labels: labels.to_vec(), score };
+        let best = [path(&[0, 0], 3.0)];
+        let two = [path(&[0, 0], 3.0), path(&[1, 0], 3.0)];
+        let differs =
+            |answer: &[_], expected: &[_]| difference(&lattice, answer, Some(expected), "x").is_some();
+        assert!(!differs(&best, &best) && !differs(&two, &two));
+        assert!(differs(&[path(&[1, 0], 3.0)], &best), "tie rule");
+        assert!(differs(&[path(&[0, 0], 3.5)], &best), "judge");
+        assert!(differs(&[path(&[0, 1], 1.0)], &best), "score");
+        assert!(differs(&[], &best) && differs(&best, &[]));
+        assert!(differs(&[path(&[0, 0], 3.0), path(&[0, 1], 1.0)], &two));
+        assert!(!differs(&[path(&[1, 0], 3.0), path(&[0, 0], 3.0)], &two), "order of equals");
+    }
+}

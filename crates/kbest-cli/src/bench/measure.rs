@@ -1,0 +1,266 @@
+//! Measuring decoders side by side: interleaved rounds, one thread, the best of them.
+//!
+//! Round `r` runs every contender once over all sequences, so that a noisy moment of the machine hits all alike; the
+//! best round is the least disturbed one. The first round is timed sequence by sequence, which lets it stop at the time
+//! limit and keeps the answers for comparison; later rounds are timed as a whole. Scratch and result are reused, as a
+//! user would. Counters come from a pass of their own, untimed.
+
+use crate::failure::Result;
+use crate::output::Progress;
+use kbest::kernel::{AlignedVec, padded};
+use kbest::{Counters, Decode, Decoded, Decoder, Error, Float, Lattice, Path, Scratch};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Largest matrix for the max-plus limit, in bytes.
+const LARGEST_MATRIX: usize = 4 << 30;
+
+/// Times of one contender.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// Seconds of each sequence in the first round; shorter than the sequences if the time limit stopped it.
+    pub(crate) each: Vec<f64>,
+    /// Seconds of every complete round; of the part that was done if there is none.
+    pub(crate) rounds: Vec<f64>,
+    /// True if the time limit stopped it or kept it from later rounds.
+    pub(crate) limited: bool,
+}
+
+impl Times {
+    /// The best round.
+    pub(crate) fn best(&self) -> f64 {
+        self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The middle round.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.rounds.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Sequences done.
+    pub(crate) fn done(&self) -> usize {
+        self.each.len()
+    }
+}
+
+/// A decoder and how it fared.
+pub(crate) struct Contender<S> {
+    /// The name as typed, options included.
+    pub(crate) name: String,
+    pub(crate) decoder: Decoder,
+    /// Paths it is asked for.
+    pub(crate) k: usize,
+    pub(crate) times: Times,
+    /// Its answers, one a sequence done; no paths where there is no legal one.
+    pub(crate) answers: Vec<Vec<Path<S>>>,
+    /// Sum over all sequences, and where they were counted.
+    pub(crate) counters: Option<Counters>,
+}
+
+impl<S> Contender<S> {
+    pub(crate) fn new(name: String, decoder: Decoder, k: usize) -> Self {
+        Contender { name, decoder, k, times: Times::default(), answers: vec![], counters: None }
+    }
+}
+
+/// Everything measured.
+pub(crate) struct Measured<S> {
+    pub(crate) contenders: Vec<Contender<S>>,
+    /// One pass over all node scores.
+    pub(crate) scan: Times,
+    /// The max-plus products alone that dense Viterbi needs; none if the matrix would be too large.
+    pub(crate) max_plus: Option<Times>,
+}
+
+/// How to measure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    /// Rounds.
+    pub(crate) repeat: usize,
+    /// Seconds after which a decoder's round is its last.
+    pub(crate) limit: f64,
+    /// Whether to count the work.
+    pub(crate) counting: bool,
+}
+
+/// Runs all contenders.
+///
+/// # Errors
+/// What a decoder reports other than [`Error::NoPath`].
+pub(crate) fn measure<S: Float>(
+    lattices: &[Lattice<'_, S>],
+    mut contenders: Vec<Contender<S>>,
+    plan: Plan,
+    progress: &mut Progress,
+) -> Result<Measured<S>> {
+    let mut scratch = Scratch::new();
+    let mut answer = Decoded::default();
+    let mut limits = Limits::new(lattices);
+    for round in 0..plan.repeat {
+        limits.round(lattices, round, plan.limit);
+        for contender in &mut contenders {
+            if !contender.times.limited {
+                progress.say(&contender.name);
+                contender.round(lattices, round, plan.limit, &mut scratch, &mut answer)?;
+            }
+            progress.step();
+        }
+    }
+    if plan.counting {
+        scratch.counting = true;
+        for contender in contenders.iter_mut().filter(|contender| !contender.times.limited) {
+            contender.count(lattices, &mut scratch, &mut answer)?;
+        }
+    }
+    Ok(Measured { contenders, scan: limits.scan, max_plus: limits.max_plus })
+}
+
+/// Decodes; true if there is a path.
+fn decode<S: Float>(
+    decoder: &Decoder,
+    lattice: &Lattice<'_, S>,
+    k: usize,
+    scratch: &mut Scratch<S>,
+    answer: &mut Decoded<S>,
+) -> Result<bool> {
+    match decoder.decode_into(lattice, k, scratch, answer) {
+        Ok(()) => Ok(true),
+        Err(Error::NoPath) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl<S: Float> Contender<S> {
+    fn round(
+        &mut self,
+        lattices: &[Lattice<'_, S>],
+        round: usize,
+        limit: f64,
+        scratch: &mut Scratch<S>,
+        answer: &mut Decoded<S>,
+    ) -> Result<()> {
+        if round > 0 {
+            let begun = Instant::now();
+            for lattice in lattices {
+                black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+            }
+            self.times.rounds.push(begun.elapsed().as_secs_f64());
+            return Ok(());
+        }
+        // One decode to warm up: caches, and tables that edges make when first asked.
+        let begun = Instant::now();
+        if let Some(first) = lattices.first() {
+            decode(&self.decoder, first, self.k, scratch, answer)?;
+        }
+        let warm_up = begun.elapsed().as_secs_f64();
+        let mut total = 0.0;
+        for lattice in lattices {
+            let begun = Instant::now();
+            let found = decode(&self.decoder, lattice, self.k, scratch, answer)?;
+            let seconds = begun.elapsed().as_secs_f64();
+            total += seconds;
+            self.times.each.push(seconds);
+            self.answers.push(if found { answer.paths.clone() } else { vec![] });
+            if total + warm_up > limit {
+                self.times.limited = true;
+                break;
+            }
+        }
+        self.times.rounds.push(total);
+        Ok(())
+    }
+
+    fn count(
+        &mut self,
+        lattices: &[Lattice<'_, S>],
+        scratch: &mut Scratch<S>,
+        answer: &mut Decoded<S>,
+    ) -> Result<()> {
+        let mut sum = Counters::default();
+        for lattice in lattices {
+            decode(&self.decoder, lattice, self.k, scratch, answer)?;
+            if let Some(counters) = &answer.counters {
+                sum.nodes += counters.nodes;
+                sum.edges += counters.edges;
+                sum.rounds += counters.rounds;
+            }
+        }
+        self.counters = Some(sum);
+        Ok(())
+    }
+}
+
+/// What no decoder, and no dense Viterbi, can undercut on this machine.
+struct Limits<S: Float> {
+    scan: Times,
+    max_plus: Option<Times>,
+    matrix: AlignedVec<S>,
+    alpha: AlignedVec<S>,
+    next: AlignedVec<S>,
+}
+
+impl<S: Float> Limits<S> {
+    fn new(lattices: &[Lattice<'_, S>]) -> Self {
+        let labels = lattices.first().map_or(1, |lattice| lattice.labels());
+        let stride = padded(labels);
+        let fits = labels.saturating_mul(stride).saturating_mul(size_of::<S>()) <= LARGEST_MATRIX;
+        Limits {
+            scan: Times::default(),
+            max_plus: fits.then(Times::default),
+            matrix: AlignedVec::filled(if fits { labels * stride } else { 0 }, S::ZERO),
+            alpha: AlignedVec::filled(labels, S::ZERO),
+            next: AlignedVec::filled(stride, S::ZERO),
+        }
+    }
+
+    fn round(&mut self, lattices: &[Lattice<'_, S>], round: usize, limit: f64) {
+        let scan = |lattice: &Lattice<'_, S>| {
+            let rows = (0..lattice.positions()).map(|t| S::max(lattice.node_row(t)));
+            black_box(rows.fold(S::ZERO, |sum, max| sum + max));
+        };
+        timed(&mut self.scan, lattices, round, limit, scan);
+        let (matrix, alpha, next) = (&self.matrix, &self.alpha, &mut self.next);
+        if let Some(times) = &mut self.max_plus {
+            timed(times, lattices, round, limit, |lattice| {
+                for _ in 1..lattice.positions() {
+                    S::max_plus_matrix(next, black_box(alpha), matrix);
+                    black_box(&next);
+                }
+            });
+        }
+    }
+}
+
+/// One round of plain work, timed like a decoder's.
+fn timed<S: Float>(
+    times: &mut Times,
+    lattices: &[Lattice<'_, S>],
+    round: usize,
+    limit: f64,
+    mut work: impl FnMut(&Lattice<'_, S>),
+) {
+    if times.limited {
+        return;
+    }
+    if round > 0 {
+        let begun = Instant::now();
+        lattices.iter().for_each(work);
+        times.rounds.push(begun.elapsed().as_secs_f64());
+        return;
+    }
+    let mut total = 0.0;
+    for lattice in lattices {
+        let begun = Instant::now();
+        work(lattice);
+        let seconds = begun.elapsed().as_secs_f64();
+        total += seconds;
+        times.each.push(seconds);
+        if total > limit {
+            times.limited = true;
+            break;
+        }
+    }
+    times.rounds.push(total);
+}

@@ -1,0 +1,132 @@
+//! `kbest bench`: decoders side by side on the same sequences, answers compared.
+
+mod compare;
+mod measure;
+mod report;
+
+pub(crate) use compare::{compare, disagreements};
+pub(crate) use measure::{Contender, Plan, measure};
+pub(crate) use report::YARDSTICK;
+
+use crate::decoders;
+use crate::failure::{Failure, Result};
+use crate::input::{Batch, Input, Scores, with_batch};
+use crate::output::{Output, Progress};
+use clap::{Args, Subcommand};
+use kbest::decode::CATALOGUE;
+use kbest::{Decode, Decoder};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Measure side by side, in one process and one thread
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kbest bench decode lattice.npz --repeat 10")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Decode(DecodeArguments),
+}
+
+/// Time all decoders on the same sequences and compare their answers
+///
+/// Interleaved rounds, one thread, best of N. Exit code 1 if exact decoders disagree.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  kbest bench decode lattice.npz
+  kbest bench decode lattice.npz --decoders auto,viterbi-simd,astar:m3,beam:16 --repeat 10 --json
+
+Two rows are no decoders: `scan` reads all node scores once (no decoder can be faster), `max-plus-limit` is the
+arithmetic of dense Viterbi and nothing else (no dense Viterbi can be faster).")]
+struct DecodeArguments {
+    #[command(flatten)]
+    input: Input,
+    /// Decoders, comma-separated; also `astar:m3`, `beam:16` [default: all that can find K paths]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    decoders: Vec<String>,
+    /// Number of paths
+    #[arg(short, value_name = "K", default_value_t = 1)]
+    k: usize,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    repeat: usize,
+    /// Seconds after which a decoder's round is cut and its last
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    limit: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the JSON to this file, whatever is printed
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let What::Decode(arguments) = &arguments.what;
+    if arguments.k == 0 || arguments.repeat == 0 {
+        return Err(Failure::Usage("-k and --repeat: expected at least 1, got 0".into()));
+    }
+    if arguments.limit.is_nan() || arguments.limit <= 0.0 {
+        return Err(Failure::Usage(format!("--limit: expected seconds above 0, got {}", arguments.limit)));
+    }
+    let decoders = chosen(&arguments.decoders, arguments.k)?;
+    with_batch!(arguments.input.read()?, |batch| bench(arguments, decoders, &batch))
+}
+
+/// Decoders by name with the number of paths to ask them for; all that can find `k` if none is named.
+pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder, usize)>> {
+    if !names.is_empty() {
+        let one = |name: &String| {
+            let decoder = decoders::by_name(name)?;
+            Decode::<f32>::supports(&decoder, k)?;
+            Ok((name.clone(), decoder, k))
+        };
+        let first = |i: &usize| !names[..*i].contains(&names[*i]); // a name said twice is measured once
+        return (0..names.len()).filter(first).map(|i| one(&names[i])).collect();
+    }
+    let mut all = vec![];
+    for entry in CATALOGUE {
+        let decoder = Decoder::by_name(entry.name)?;
+        if Decode::<f32>::supports(&decoder, k).is_ok() {
+            all.push((entry.name.to_owned(), decoder, k));
+        } else if entry.name == YARDSTICK {
+            all.push((entry.name.to_owned(), decoder, 1)); // the yardstick of every table
+        }
+    }
+    Ok(all)
+}
+
+fn bench<S: Scores>(
+    arguments: &DecodeArguments,
+    decoders: Vec<(String, Decoder, usize)>,
+    batch: &Batch<S>,
+) -> Result<()> {
+    let lattices = batch.lattices()?;
+    if lattices.is_empty() {
+        return Err(Failure::Usage("there are no sequences to measure".into()));
+    }
+    let contenders: Vec<_> = decoders.into_iter().map(|(n, d, k)| Contender::new(n, d, k)).collect();
+    let mut progress = Progress::new(arguments.repeat * contenders.len(), false);
+    let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true };
+    let measured = measure(&lattices, contenders, plan, &mut progress)?;
+    drop(progress);
+    let verdicts = compare(&lattices, &measured.contenders, arguments.k);
+    let report = report::Report::new::<S>(&lattices, arguments.k, &measured, &verdicts);
+
+    let json = serde_json::to_string(&report).map_err(std::io::Error::from)? + "\n";
+    let mut output = Output::create(None)?;
+    output.write_all(if arguments.json { json.clone() } else { report.text() }.as_bytes())?;
+    output.finish()?;
+    if let Some(path) = &arguments.save {
+        let mut file = Output::create(Some(path))?;
+        file.write_all(json.as_bytes())?;
+        file.finish()?;
+    }
+    match disagreements(&measured.contenders, &verdicts) {
+        Some(text) => Err(Failure::Negative(text)),
+        None => Ok(()),
+    }
+}

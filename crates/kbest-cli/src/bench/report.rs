@@ -1,0 +1,188 @@
+//! The report of a measurement, as JSON or as a table.
+
+use super::compare::Verdict;
+use super::measure::{Contender, Measured, Times};
+use crate::input::Scores;
+use crate::table;
+use kbest::{Counters, Lattice, kernel};
+use serde::Serialize;
+
+/// The decoder that all others are measured against.
+pub(crate) const YARDSTICK: &str = "viterbi-simd";
+
+/// Everything about one run.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    sequences: usize,
+    positions: usize,
+    labels: usize,
+    k: usize,
+    dtype: &'static str,
+    level: &'static str,
+    rows: Vec<Row>,
+}
+
+/// One decoder, or one of the limits.
+#[derive(Debug, Serialize)]
+struct Row {
+    decoder: String,
+    /// Best round.
+    seconds: f64,
+    median_seconds: f64,
+    /// Sequences a second.
+    per_second: f64,
+    /// How many times faster than the yardstick, on the sequences both did.
+    vs_viterbi_simd: Option<f64>,
+    /// How many times slower than reading the node scores once.
+    vs_scan: Option<f64>,
+    /// True for what is no decoder: it contradicts nobody.
+    agree: bool,
+    /// Sequences with the same answer as the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same: Option<usize>,
+    /// Whether it promises the best paths; none for what is no decoder.
+    exact: Option<bool>,
+    /// Paths asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    k: Option<usize>,
+    /// Sequences done; fewer than all if the time limit stopped it.
+    done: usize,
+    rounds: usize,
+    limited: bool,
+    counters: Option<CountersRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+}
+
+/// Sums over all sequences.
+#[derive(Debug, Serialize)]
+struct CountersRow {
+    nodes: u64,
+    edges: u64,
+    rounds: u64,
+}
+
+impl Report {
+    pub(super) fn new<S: Scores>(
+        lattices: &[Lattice<'_, S>],
+        k: usize,
+        measured: &Measured<S>,
+        verdicts: &[Verdict],
+    ) -> Self {
+        let yardstick = measured.contenders.iter().find(|contender| contender.name == YARDSTICK);
+        let yardstick = yardstick.map(|contender| &contender.times);
+        let row = |name: &str, times: &Times| Row::new(name, times, yardstick, &measured.scan);
+        let mut rows = vec![row("scan", &measured.scan)];
+        rows.extend(measured.max_plus.as_ref().map(|times| row("max-plus-limit", times)));
+        for (contender, verdict) in measured.contenders.iter().zip(verdicts) {
+            rows.push(row(&contender.name, &contender.times).of(contender, verdict));
+        }
+        Report {
+            sequences: lattices.len(),
+            positions: lattices.iter().map(|lattice| lattice.positions()).sum(),
+            labels: lattices.first().map_or(0, |lattice| lattice.labels()),
+            k,
+            dtype: S::NAME,
+            level: kernel::level().name(),
+            rows,
+        }
+    }
+
+    /// An aligned table with bars.
+    pub(super) fn text(&self) -> String {
+        let largest = self.rows.iter().skip(1).map(|row| row.per_second).fold(0.0, f64::max);
+        let smallest = self.rows.iter().map(|row| row.per_second).fold(f64::INFINITY, f64::min);
+        let decades = (largest / smallest).log10().ceil().max(1.0);
+        let optional = |value: Option<f64>| value.map_or("-".into(), table::number);
+        let cells: Vec<Vec<String>> = self
+            .rows
+            .iter()
+            .map(|row| {
+                vec![
+                    row.decoder.clone(),
+                    table::number(row.seconds),
+                    table::number(row.per_second),
+                    optional(row.vs_viterbi_simd),
+                    optional(row.vs_scan),
+                    row.remark(self.sequences),
+                    table::log_bar(row.per_second, largest, decades, 24),
+                ]
+            })
+            .collect();
+        let header = ["decoder", "seconds", "seq/s", "vs viterbi-simd", "vs scan", "answers", "seq/s (log)"];
+        format!(
+            "{} sequences, {} positions, {} labels, k = {}, {}, {}\n\n{}",
+            self.sequences,
+            self.positions,
+            self.labels,
+            self.k,
+            self.dtype,
+            self.level,
+            table::aligned(&header, &[false, true, true, true, true, false, false], &cells)
+        )
+    }
+}
+
+impl Row {
+    fn new(name: &str, times: &Times, yardstick: Option<&Times>, scan: &Times) -> Self {
+        let seconds = times.best();
+        // A contender that was stopped early is compared on the sequences it did.
+        let whole = |other: &Times| {
+            let done = times.done().min(other.done());
+            let part = |of: &Times| {
+                if of.done() == done { of.best() } else { of.each[..done].iter().sum() }
+            };
+            (part(other), part(times))
+        };
+        Row {
+            decoder: name.to_owned(),
+            seconds,
+            median_seconds: times.median(),
+            per_second: times.done() as f64 / seconds,
+            vs_viterbi_simd: yardstick.map(whole).map(|(theirs, ours)| theirs / ours),
+            vs_scan: Some(whole(scan)).map(|(theirs, ours)| ours / theirs),
+            agree: true,
+            same: None,
+            exact: None,
+            k: None,
+            done: times.done(),
+            rounds: times.rounds.len(),
+            limited: times.limited,
+            counters: None,
+            difference: None,
+        }
+    }
+
+    fn of<S>(self, contender: &Contender<S>, verdict: &Verdict) -> Self {
+        let counters = contender.counters.as_ref();
+        Row {
+            agree: verdict.agree(),
+            same: Some(verdict.same),
+            exact: Some(contender.decoder.entry().exact),
+            k: Some(contender.k),
+            counters: counters.map(|&Counters { nodes, edges, rounds, .. }| CountersRow {
+                nodes,
+                edges,
+                rounds,
+            }),
+            difference: verdict.difference.as_ref().map(|(b, text)| format!("sequence {b}: {text}")),
+            ..self
+        }
+    }
+
+    /// What to know besides the numbers.
+    fn remark(&self, sequences: usize) -> String {
+        let mut remark = match (self.agree, self.exact) {
+            (_, None) => String::from("limit"),
+            (true, _) => "agree".into(),
+            (false, Some(true)) => "DISAGREE".into(),
+            (false, Some(false)) => format!("{} of {} best", self.same.unwrap_or(0), self.done),
+        };
+        if self.done < sequences {
+            remark += &format!(", stopped after {} of {sequences}", self.done);
+        } else if self.limited {
+            remark += ", one round";
+        }
+        remark
+    }
+}

@@ -1,0 +1,141 @@
+//! `kbest decode`: score arrays in, one JSON line a sequence out.
+//!
+//! All input is checked before the first line is written. A sequence without a legal path does not stop the run: its
+//! line has no paths and says why, and the exit code is 1.
+
+use crate::decoders;
+use crate::failure::{Failure, Result};
+use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
+use crate::output::{Output, Progress};
+use clap::Args;
+use kbest::{Decode, Decoded, Decoder, Error, Scratch};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Find the best paths of score arrays; one JSON line a sequence
+#[derive(Debug, Args)]
+#[command(after_help = format!("{EXAMPLE}\n\n{FORMAT}"))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    input: Input,
+    /// Number of paths
+    #[arg(short, value_name = "K", default_value_t = 1)]
+    k: usize,
+    /// Decoder, see `kbest decoders`; also `astar:m3`, `beam:16`
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    decoder: String,
+    /// Heuristic of A*: naive, carpediem, m0, m3, m6, m9
+    #[arg(long, value_name = "H")]
+    heuristic: Option<String>,
+    /// Width of the beam
+    #[arg(long, value_name = "B")]
+    width: Option<usize>,
+    /// Add what each search cost: nodes opened, edges read, rounds
+    #[arg(long)]
+    counters: bool,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLE: &str = "\
+Example:
+  kbest decode lattice.npz -k 5 > paths.jsonl";
+
+/// A line of output.
+#[derive(Serialize)]
+struct Line<'a, S> {
+    paths: Vec<PathLine<'a, S>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    decoder: &'static str,
+    exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<CountersLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct PathLine<'a, S> {
+    labels: &'a [u32],
+    score: S,
+}
+
+#[derive(Serialize)]
+struct CountersLine<'a> {
+    nodes: u64,
+    edges: u64,
+    rounds: u64,
+    nodes_at: &'a [u32],
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let decoder = chosen(arguments)?;
+    with_batch!(arguments.input.read()?, |batch| decode(arguments, &decoder, &batch))
+}
+
+/// The decoder that the options describe, if it can do what they ask.
+fn chosen(arguments: &Arguments) -> Result<Decoder> {
+    let mut decoder = decoders::by_name(&arguments.decoder)?;
+    if let Some(name) = &arguments.heuristic {
+        decoder = decoder.with_heuristic(decoders::heuristic(name)?)?;
+    }
+    if let Some(width) = arguments.width {
+        decoder = decoder.with_width(width)?;
+    }
+    if arguments.k == 0 {
+        return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
+    }
+    Decode::<f32>::supports(&decoder, arguments.k)?;
+    Ok(decoder)
+}
+
+fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>) -> Result<()> {
+    let lattices = batch.lattices()?;
+    let mut output = Output::create(arguments.output.as_deref())?;
+    let scrolling = arguments.output.is_none() && std::io::stdout().is_terminal();
+    let mut progress = Progress::new(lattices.len(), scrolling);
+    let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
+    let mut answer = Decoded::default();
+    let mut failed = 0;
+    for lattice in &lattices {
+        let error = match decoder.decode_into(lattice, arguments.k, &mut scratch, &mut answer) {
+            Ok(()) => overflow(&answer),
+            Err(Error::NoPath) => Some(Error::NoPath.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        failed += usize::from(error.is_some());
+        serde_json::to_writer(&mut output, &line(&answer, error)).map_err(std::io::Error::from)?;
+        output.write_all(b"\n")?;
+        progress.step();
+    }
+    drop(progress);
+    output.finish()?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::Negative(format!("{failed} of {} sequences have no answer", lattices.len()))),
+    }
+}
+
+/// Why these paths are no answer: finite scores can add up to more than the type holds.
+fn overflow<S: Scores>(answer: &Decoded<S>) -> Option<String> {
+    let sums_fit = answer.paths.iter().all(|path| path.score.to_f64().is_finite());
+    (!sums_fit).then(|| format!("the scores of a path add up to more than {} can hold", S::NAME))
+}
+
+fn line<S: Scores>(answer: &Decoded<S>, error: Option<String>) -> Line<'_, S> {
+    let paths = answer.paths.iter().map(|path| PathLine { labels: &path.labels, score: path.score });
+    let counters = answer.counters.as_ref().map(|counters| CountersLine {
+        nodes: counters.nodes,
+        edges: counters.edges,
+        rounds: counters.rounds,
+        nodes_at: &counters.nodes_at,
+    });
+    Line {
+        paths: if error.is_some() { vec![] } else { paths.collect() },
+        error,
+        decoder: answer.decoder,
+        exact: answer.exact,
+        counters,
+    }
+}

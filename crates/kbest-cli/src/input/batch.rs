@@ -1,0 +1,255 @@
+//! From arrays to lattices: what each key means and which shapes it may have.
+//!
+//! Node scores are read once and never copied: the lattices of a batch borrow their rows. The mask `allowed` is written
+//! into them as minus infinity.
+
+use super::array::{Array, Data, Scores};
+use super::files::Arrays;
+use crate::failure::{Failure, Result};
+use kbest::{Edges, Float, LabelId, Lattice};
+
+/// All sequences of a file and the edges they share.
+#[derive(Debug)]
+pub(crate) struct Batch<S: Float> {
+    file: String,
+    nodes: Vec<S>,       // B x T x L
+    rows: usize,         // T
+    lengths: Vec<usize>, // B, none above T
+    edges: Edges<S>,
+    start: Option<Vec<S>>, // L
+    end: Option<Vec<S>>,   // L
+}
+
+/// The arrays of a file, taken out one after another.
+struct Keys(Arrays);
+
+impl Keys {
+    fn has(&self, key: &str) -> bool {
+        self.0.arrays.contains_key(key)
+    }
+
+    fn error(&self, key: &str, problem: impl std::fmt::Display) -> Failure {
+        Failure::input(&self.0.file, format!("key `{key}`: {problem}"))
+    }
+
+    fn take(&mut self, key: &str) -> Option<Array> {
+        self.0.arrays.remove(key)
+    }
+
+    /// An array that must have one of these shapes, named in words by `expected`.
+    fn shaped(&mut self, key: &str, expected: &str, shapes: &[&[usize]]) -> Result<Option<Array>> {
+        let Some(array) = self.take(key) else { return Ok(None) };
+        if shapes.contains(&array.shape.as_slice()) {
+            return Ok(Some(array));
+        }
+        let shapes: Vec<_> = shapes.iter().map(|shape| super::array::shape_text(shape)).collect();
+        let problem =
+            format!("expected {expected} = {}, got shape {}", shapes.join(" or "), array.shape_text());
+        Err(self.error(key, problem))
+    }
+
+    fn scores<S: Scores>(&self, key: &str, array: Array) -> Result<Vec<S>> {
+        array.into_scores().map_err(|problem| self.error(key, problem))
+    }
+
+    fn indices(&self, key: &str, array: Array, largest: usize) -> Result<Vec<u32>> {
+        array.into_indices(largest).map_err(|problem| self.error(key, problem))
+    }
+}
+
+impl<S: Scores> Batch<S> {
+    /// Checks everything but the node scores, which [`Batch::lattices`] checks as it goes through them.
+    pub(super) fn new(arrays: Arrays) -> Result<Self> {
+        let mut keys = Keys(arrays);
+        let Some(node) = keys.take("node") else {
+            return Err(Failure::input(
+                &keys.0.file,
+                "missing key `node`: expected node scores (T, L) or (B, T, L)",
+            ));
+        };
+        let (sequences, rows, labels) = match *node.shape.as_slice() {
+            [rows, labels] => (1, rows, labels),
+            [sequences, rows, labels] => (sequences, rows, labels),
+            _ => {
+                let got = node.shape_text();
+                return Err(keys.error("node", format!("expected shape (T, L) or (B, T, L), got {got}")));
+            }
+        };
+        if labels == 0 || u32::try_from(labels).is_err() {
+            return Err(keys.error("node", format!("expected 1 to {} labels, got {labels}", u32::MAX)));
+        }
+        let batched = node.shape.len() == 3;
+        let mut nodes: Vec<S> = keys.scores("node", node)?;
+
+        let lengths = match keys.shaped("lengths", "shape (B,)", &[&[sequences]])? {
+            Some(array) => keys.indices("lengths", array, rows)?.into_iter().map(|n| n as usize).collect(),
+            None => vec![rows; sequences],
+        };
+        let masks: [&[usize]; 2] = [&[rows, labels], &[sequences, rows, labels]];
+        let masks = if batched { &masks[..] } else { &masks[..1] };
+        if let Some(array) = keys.shaped("allowed", "shape (T, L) or (B, T, L)", masks)? {
+            let Data::Truth(allowed) = &array.data else {
+                return Err(keys.error("allowed", format!("expected bool, got {}", array.kind())));
+            };
+            // One mask for all sequences, or one each: then there is a single chunk.
+            for chunk in nodes.chunks_mut(allowed.len().max(1)) {
+                for (node, _) in chunk.iter_mut().zip(allowed).filter(|(_, allowed)| !**allowed) {
+                    *node = S::FORBIDDEN;
+                }
+            }
+        }
+        let edges = edges(&mut keys, rows, labels)?;
+        let order = match keys.shaped("order", "shape (L,)", &[&[labels]])? {
+            Some(array) => keys.indices("order", array, labels - 1)?,
+            None => by_mean(&nodes, rows, labels, &lengths),
+        };
+        let edges = edges.ranked(order).map_err(|error| keys.error("order", error))?;
+        let mut border = |key: &str| match keys.shaped(key, "shape (L,)", &[&[labels]])? {
+            Some(array) => keys.scores(key, array).map(Some),
+            None => Ok(None),
+        };
+        let (start, end) = (border("start")?, border("end")?);
+        Ok(Batch { file: keys.0.file, nodes, rows, lengths, edges, start, end })
+    }
+}
+
+impl<S: Float> Batch<S> {
+    /// A batch from memory: `nodes` holds a sequence of `rows` positions for each of `lengths`, of which so many count.
+    pub(crate) fn from_parts(nodes: Vec<S>, rows: usize, lengths: Vec<usize>, edges: Edges<S>) -> Self {
+        Batch { file: "<memory>".into(), nodes, rows, lengths, edges, start: None, end: None }
+    }
+
+    /// Number of labels `L`.
+    pub(crate) fn labels(&self) -> usize {
+        self.edges.labels()
+    }
+
+    /// One lattice a sequence, borrowing the node scores; all of them are checked, so that a bad score is told before
+    /// anything is decoded.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] for NaN or plus infinity, with sequence, position and label.
+    pub(crate) fn lattices(&self) -> Result<Vec<Lattice<'_, S>>> {
+        let stride = self.rows * self.labels();
+        let lattice = |(b, &length): (usize, &usize)| {
+            let nodes = &self.nodes[b * stride..][..length * self.labels()];
+            let refuse = |key: &str, error: kbest::Error| {
+                Failure::input(&self.file, format!("key `{key}`, sequence {b}: {error}"))
+            };
+            let mut lattice = Lattice::new(nodes, &self.edges).map_err(|error| refuse("node", error))?;
+            if let Some(start) = &self.start {
+                lattice = lattice.with_start(start.as_slice()).map_err(|error| refuse("start", error))?;
+            }
+            if let Some(end) = &self.end {
+                lattice = lattice.with_end(end.as_slice()).map_err(|error| refuse("end", error))?;
+            }
+            Ok(lattice)
+        };
+        self.lengths.iter().enumerate().map(lattice).collect()
+    }
+}
+
+/// The keys of sparse edges.
+const SPARSE: [&str; 4] = ["edge_base", "edge_from", "edge_to", "edge_value"];
+
+fn edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result<Edges<S>> {
+    let sparse = SPARSE.into_iter().find(|key| keys.has(key));
+    match (keys.has("edge"), sparse) {
+        (true, Some(key)) => {
+            let problem =
+                format!("expected either `edge` or {}, got both `edge` and `{key}`", SPARSE.join(", "));
+            Err(Failure::input(&keys.0.file, problem))
+        }
+        (false, None) => {
+            let problem = format!("missing edge scores: expected key `edge`, or {}", SPARSE.join(", "));
+            Err(Failure::input(&keys.0.file, problem))
+        }
+        (true, None) => dense_edges(keys, rows, labels),
+        (false, Some(_)) => sparse_edges(keys, labels),
+    }
+}
+
+fn dense_edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result<Edges<S>> {
+    let steps = rows.saturating_sub(1);
+    let shapes: [&[usize]; 2] = [&[labels, labels], &[steps, labels, labels]];
+    let array = keys.shaped("edge", "shape (L, L) or (T-1, L, L)", &shapes)?;
+    let array = array.expect("the caller found the key");
+    let shared = array.shape.len() == 2;
+    let scores: Vec<S> = keys.scores("edge", array)?;
+    let edges = if shared {
+        Edges::dense(labels, scores)
+    } else if steps == 0 {
+        Edges::sparse(labels, S::ZERO, &[], &[], &[]) // no step, no edge: any will do
+    } else {
+        let matrices = scores.chunks_exact(labels * labels).map(|matrix| Edges::dense(labels, matrix));
+        matrices.collect::<kbest::Result<_>>().and_then(Edges::per_position)
+    };
+    edges.map_err(|error| keys.error("edge", error))
+}
+
+fn sparse_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
+    for key in SPARSE {
+        if !keys.has(key) {
+            let problem = format!("missing key `{key}`: expected all of {}", SPARSE.join(", "));
+            return Err(Failure::input(&keys.0.file, problem));
+        }
+    }
+    let mut list = |key: &str, length: Option<usize>| {
+        let array = keys.take(key).expect("checked above");
+        let fits = array.shape.len() == 1 && length.is_none_or(|n| array.shape[0] == n);
+        if fits {
+            return Ok(array);
+        }
+        let expected = length.map_or("(n,)".into(), |n| format!("({n},) as `edge_value` has"));
+        Err(keys.error(key, format!("expected shape {expected}, got {}", array.shape_text())))
+    };
+    let values = list("edge_value", None)?;
+    let length = Some(values.shape[0]);
+    let (from, to) = (list("edge_from", length)?, list("edge_to", length)?);
+    let from = keys.indices("edge_from", from, labels - 1)?;
+    let to = keys.indices("edge_to", to, labels - 1)?;
+    let values: Vec<S> = keys.scores("edge_value", values)?;
+    let base = keys.take("edge_base").expect("checked above");
+    if base.shape.iter().product::<usize>() != 1 {
+        let got = base.shape_text();
+        return Err(keys.error("edge_base", format!("expected a scalar, got shape {got}")));
+    }
+    let base: Vec<S> = keys.scores("edge_base", base)?;
+    Edges::sparse(labels, base[0], &from, &to, &values).map_err(|error| keys.error("edge_value", error))
+}
+
+/// Labels by mean node score over the valid positions, best first; equal ones in their own order. What is forbidden
+/// counts as the lowest score there is, so that labels rarely allowed come late.
+fn by_mean<S: Float>(nodes: &[S], rows: usize, labels: usize, lengths: &[usize]) -> Vec<LabelId> {
+    let stride = rows * labels;
+    let valid = || {
+        let sequences = lengths.iter().enumerate();
+        sequences.flat_map(move |(b, &n)| nodes[b * stride..][..n * labels].chunks_exact(labels))
+    };
+    let finite = valid().flatten().map(|node| node.to_f64()).filter(|node| node.is_finite());
+    let lowest = finite.fold(0.0, f64::min);
+    let mut sums = vec![0.0f64; labels];
+    for row in valid() {
+        for (sum, node) in sums.iter_mut().zip(row) {
+            *sum += node.to_f64().max(lowest);
+        }
+    }
+    let mut order: Vec<LabelId> = (0..labels as LabelId).collect();
+    order.sort_by(|&a, &b| sums[b as usize].total_cmp(&sums[a as usize]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranked_by_the_mean_of_valid_positions() {
+        let forbidden = f32::NEG_INFINITY;
+        // Two sequences of two rows, the second with one valid position.
+        let nodes = [1.0, 0.0, forbidden, 1.0, 5.0, 9.0, 0.0, 1.0, 2.0, 100.0, 0.0, 0.0];
+        assert_eq!(by_mean(&nodes, 2, 3, &[2, 1]), [2, 1, 0]);
+        assert_eq!(by_mean(&nodes, 2, 3, &[1, 0]), [0, 1, 2]);
+        assert_eq!(by_mean::<f32>(&[], 0, 2, &[]), [0, 1]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Where results go: stdout, or a file that appears only when it is complete.
+//!
+//! A file is written under a temporary name in its own folder and renamed at the end, so a failed or killed run leaves
+//! what was there before. What is no regular file (a device, a named pipe) is written directly.
+
+use crate::failure::{Failure, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
+
+/// An output that must be [`Output::finish`]ed to last.
+pub(crate) struct Output {
+    writer: BufWriter<Target>,
+}
+
+enum Target {
+    Stdout(io::Stdout),
+    Direct(File),
+    Whole { file: NamedTempFile, path: PathBuf },
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::Direct(file) => file.write(bytes),
+            Target::Whole { file, .. } => file.write(bytes),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Stdout(stdout) => stdout.flush(),
+            Target::Direct(file) => file.flush(),
+            Target::Whole { file, .. } => file.flush(),
+        }
+    }
+}
+
+impl Output {
+    /// Stdout if no path is given, or `-`.
+    pub(crate) fn create(path: Option<&Path>) -> Result<Self> {
+        let target = match path.filter(|path| *path != Path::new("-")) {
+            None => Target::Stdout(io::stdout()),
+            Some(path) => open(path).map_err(|error| Failure::system("write", path, error))?,
+        };
+        Ok(Output { writer: BufWriter::with_capacity(1 << 16, target) })
+    }
+
+    /// Makes the output last.
+    pub(crate) fn finish(self) -> Result<()> {
+        let target = self.writer.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
+        match target {
+            Target::Stdout(mut stdout) => stdout.flush()?,
+            Target::Direct(mut file) => file.flush()?,
+            Target::Whole { file, path } => {
+                file.persist(&path).map_err(|error| Failure::system("write", &path, error.error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+fn open(path: &Path) -> io::Result<Target> {
+    // A link is followed, so that the file it names is replaced and not the link.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match std::fs::metadata(&path) {
+        Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
+        Ok(data) if !data.is_file() => {
+            return Ok(Target::Direct(File::options().write(true).open(&path)?));
+        }
+        _ => {}
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".kbest-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any program would create it; the user's umask applies.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    Ok(Target::Whole { file: builder.tempfile_in(folder)?, path })
+}
+
+/// A progress bar on stderr for work that turns out to be long; invisible unless stderr is a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    shown: bool,
+    begun: Instant,
+}
+
+impl Progress {
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// For `steps` steps. `quiet` if the results themselves scroll over the terminal.
+    pub(crate) fn new(steps: usize, quiet: bool) -> Self {
+        let bar = ProgressBar::hidden();
+        bar.set_length(steps as u64);
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} {eta}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Progress { bar, shown: quiet || !io::stderr().is_terminal(), begun: Instant::now() }
+    }
+
+    /// One step is done.
+    pub(crate) fn step(&mut self) {
+        self.bar.inc(1);
+        if !self.shown && self.begun.elapsed() > Self::PATIENCE {
+            self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+            self.shown = true;
+        }
+    }
+
+    /// What is being done now.
+    pub(crate) fn say(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
