@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn chosen(arguments: &Arguments) -> Result<Decoder> {
     let mut decoder = decoders::by_name(&arguments.decoder)?;
     if let Some(name) = &arguments.heuristic {
-        decoder = decoder.with_heuristic(decoders::heuristic(name)?)?;
+        decoder = decoder.with_heuristic(name.parse()?)?;
     }
     if let Some(width) = arguments.width {
         decoder = decoder.with_width(width)?;

@@ -1,11 +1,11 @@
 //! `kbest decoders`: the catalogue; and decoders by the names users type.
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::output::Output;
 use crate::table;
 use clap::Args;
 use kbest::Decoder;
-use kbest::decode::{Answers, CATALOGUE, Heuristic};
+use kbest::decode::{Answers, CATALOGUE};
 use serde::Serialize;
 use std::io::Write;
 
@@ -66,41 +66,13 @@ pub(crate) fn by_name(typed: &str) -> Result<Decoder> {
     let decoder = Decoder::by_name(name)?;
     match option.parse() {
         Ok(width) => Ok(decoder.with_width(width)?),
-        Err(_) => Ok(decoder.with_heuristic(heuristic(option)?)?),
+        Err(_) => Ok(decoder.with_heuristic(option.parse()?)?),
     }
-}
-
-/// The heuristic of a name: `naive`, `carpediem`, `m0`, `m3`, ...
-pub(crate) fn heuristic(name: &str) -> Result<Heuristic> {
-    let found = Heuristic::ALL.into_iter().find(|&heuristic| heuristic_name(heuristic) == name);
-    found.ok_or_else(|| {
-        let expected: Vec<_> = Heuristic::ALL.into_iter().map(heuristic_name).collect();
-        Failure::Usage(format!("unknown heuristic `{name}`: expected one of {}", expected.join(", ")))
-    })
-}
-
-/// `m3` for the degenerate lattice of level 3, else the heuristic's own name in lower case.
-fn heuristic_name(heuristic: Heuristic) -> String {
-    let own = format!("{heuristic:?}");
-    let level: String = own.chars().filter(char::is_ascii_digit).collect();
-    if level.is_empty() { own.to_lowercase() } else { format!("m{level}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heuristics_have_names_of_their_own() {
-        let mut names: Vec<_> = Heuristic::ALL.into_iter().map(heuristic_name).collect();
-        assert!(names.contains(&"naive".into()), "{names:?}");
-        for name in &names {
-            assert_eq!(heuristic_name(heuristic(name).unwrap()), *name);
-        }
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), Heuristic::ALL.len());
-    }
 
     #[test]
     fn names_with_options() {

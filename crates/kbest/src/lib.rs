@@ -27,7 +27,7 @@ pub mod lattice;
 pub mod marginal;
 mod score;
 
-pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch};
+pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
 pub use error::{Error, Result};
 pub use kernel::Float;
 pub use label::LabelId;

@@ -217,7 +217,7 @@ impl<S: Float> Limits<S> {
 
     fn round(&mut self, lattices: &[Lattice<'_, S>], round: usize, limit: f64) {
         let scan = |lattice: &Lattice<'_, S>| {
-            let rows = (0..lattice.positions()).map(|t| S::max(lattice.node_row(t)));
+            let rows = (0..lattice.positions()).map(|t| S::largest(lattice.node_row(t)));
             black_box(rows.fold(S::ZERO, |sum, max| sum + max));
         };
         timed(&mut self.scan, lattices, round, limit, scan);

@@ -38,14 +38,14 @@ pub struct Entry {
 pub const CATALOGUE: &[Entry] = &[
     Entry {
         name: "auto",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
         cost: "that of the decoder it picks",
         advice: "the default: looks at the lattice and picks one of the others",
     },
     Entry {
         name: "funnel",
-        answers: Answers::One,
+        answers: Answers::Both,
         exact: true,
         cost: "T L to T L^2",
         advice: "ours: reads each node score once and opens few labels; best from about 50 labels on",
@@ -174,7 +174,7 @@ impl Decoder {
             "auto" => Decoder::Auto(Auto::default()),
             "funnel" => Decoder::Funnel(Funnel),
             "viterbi" => Decoder::Viterbi(Viterbi),
-            "viterbi-astar" => Decoder::ViterbiAstar(ViterbiAstar),
+            "viterbi-astar" => Decoder::ViterbiAstar(ViterbiAstar::default()),
             "viterbi-simd" => Decoder::ViterbiSimd(ViterbiSimd),
             "viterbi-sparse" => Decoder::ViterbiSparse(ViterbiSparse),
             "carpediem" => Decoder::CarpeDiem(CarpeDiem::default()),

@@ -4,6 +4,7 @@
 //! back pointers. The winner of each step is found again on the way back, which costs one column a position; leaving the
 //! argmax out of the inner loop is worth far more.
 
+use super::path_space::{Columns, Survivors};
 use super::{Decoded, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, argmax, padded};
@@ -49,9 +50,10 @@ impl<S: Float> Forward<S> {
         }
     }
 
-    /// The scores of position `t`, padded.
-    pub(crate) fn at(&self, t: usize) -> &[S] {
-        &self.alpha[t * self.stride..(t + 1) * self.stride]
+    /// All labels with their scores, for the enumeration of paths.
+    pub(crate) fn survivors(&self, lattice: &Lattice<'_, S>) -> Survivors<'_, S> {
+        let columns = Columns::All { labels: lattice.labels(), stride: self.stride };
+        Survivors { alpha: &self.alpha, columns }
     }
 
     /// Pushes the best path: the lowest label among the best last ones, then the lowest among the best before it.

@@ -24,6 +24,7 @@ mod gather;
 mod heuristic;
 mod iterative_astar;
 mod iterative_viterbi_astar;
+mod lazy;
 mod lower_bound;
 mod path_space;
 mod scratch;
@@ -44,10 +45,11 @@ pub use funnel::Funnel;
 pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
 pub use iterative_viterbi_astar::IterativeViterbiAstar;
+pub use lazy::{KbestIter, UniqueBy, kbest_iter};
 pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
-pub use viterbi_astar::ViterbiAstar;
+pub use viterbi_astar::{ForwardPass, ViterbiAstar};
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
@@ -96,9 +98,14 @@ impl<S: Float> Decoded<S> {
         &self.paths[0]
     }
 
+    /// Forgets the paths but keeps their memory.
+    pub(crate) fn clear_paths(&mut self) {
+        self.spare.append(&mut self.paths);
+    }
+
     /// Forgets the last answer but keeps its memory.
     fn clear(&mut self, decoder: &'static str) {
-        self.spare.append(&mut self.paths);
+        self.clear_paths();
         self.exact = true;
         self.decoder = decoder;
         self.counters = None;

@@ -118,6 +118,10 @@ struct Choice<S> {
     sibling: u32,
 }
 
+/// How far an enumeration has come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place(u32);
+
 /// The enumerator.
 pub(crate) struct PathSpace<'s, 'l, S: Float, E> {
     lattice: &'s Lattice<'l, S>,
@@ -143,6 +147,22 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         memory.ranked.clear();
         memory.work.clear();
         PathSpace { lattice, edges, survivors, memory, current: UNKNOWN }
+    }
+
+    /// Goes on where an enumeration left off: same lattice, survivors and memory, [`PathSpace::place`] as it was.
+    pub(crate) fn resume(
+        lattice: &'s Lattice<'l, S>,
+        edges: &'s E,
+        survivors: Survivors<'s, S>,
+        memory: &'s mut Memory<S>,
+        place: Place,
+    ) -> Self {
+        PathSpace { lattice, edges, survivors, memory, current: place.0 }
+    }
+
+    /// How far the enumeration has come.
+    pub(crate) fn place(&self) -> Place {
+        Place(self.current)
     }
 
     /// Pushes the `k` best paths that are left, fewer if there are not so many.

@@ -10,7 +10,7 @@
 
 use super::forward::Forward;
 use super::viterbi_simd;
-use super::{Decode, Decoded, Scratch, with_tally};
+use super::{Decode, Decoded, Scratch, Tally, with_tally};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges, with_edges};
@@ -39,25 +39,30 @@ impl<S: Float> Decode<S> for ViterbiSparse {
     ) -> Result<()> {
         let forward = &mut scratch.viterbi_sparse;
         with_tally!(lattice, scratch, out, |tally| {
-            match lattice.edges().shape() {
-                Shape::Dense(edges) => {
-                    let edges = edges.as_sparse();
-                    forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
-                }
-                Shape::Sparse(edges) => {
-                    forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
-                }
-                Shape::PerPosition(matrices) => {
-                    let view = PerPositionView::new(matrices, lattice.selection());
-                    forward.fill(lattice, tally, |t, alpha, out, _| match view.matrix(t) {
-                        Matrix::Dense(edges) => sparse_step(edges.as_sparse(), alpha, out),
-                        Matrix::Sparse(edges) => sparse_step(edges, alpha, out),
-                    });
-                }
-                Shape::Callback(_) => viterbi_simd::fill(lattice, forward, tally),
-            }
+            fill(lattice, forward, tally);
             with_edges!(lattice, |edges| forward.trace(lattice, edges, out))
         })
+    }
+}
+
+/// Fills the table with exact forward scores.
+pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>, tally: &mut impl Tally) {
+    match lattice.edges().shape() {
+        Shape::Dense(edges) => {
+            let edges = edges.as_sparse();
+            forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
+        }
+        Shape::Sparse(edges) => {
+            forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
+        }
+        Shape::PerPosition(matrices) => {
+            let view = PerPositionView::new(matrices, lattice.selection());
+            forward.fill(lattice, tally, |t, alpha, out, _| match view.matrix(t) {
+                Matrix::Dense(edges) => sparse_step(edges.as_sparse(), alpha, out),
+                Matrix::Sparse(edges) => sparse_step(edges, alpha, out),
+            });
+        }
+        Shape::Callback(_) => viterbi_simd::fill(lattice, forward, tally),
     }
 }
 

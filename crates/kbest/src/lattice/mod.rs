@@ -36,7 +36,7 @@ pub use edges::{EdgeScores, Edges, Shape};
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
-pub(crate) use degenerate::{DegenerateView, Ranking};
+pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
 pub(crate) use potentials::{DenseFactors, SparseFactors};
 
@@ -55,6 +55,7 @@ pub struct Lattice<'a, S: Float> {
     start: Option<Cow<'a, [S]>>,       // L
     end: Option<Cow<'a, [S]>>,         // L
     node_magnitude: f64,               // sum over t of the largest finite |node[t][y]|
+    largest_node_magnitude: f64,       // the largest of these
     border_magnitude: f64,             // largest finite |start| plus largest finite |end|
 }
 
@@ -105,10 +106,11 @@ impl<'a, S: Float> Lattice<'a, S> {
             return Err(Error::shape("node scores", format!("a multiple of {labels} labels"), nodes.len()));
         }
         let positions = nodes.len() / labels;
-        let mut node_magnitude = 0.0;
+        let (mut node_magnitude, mut largest_node_magnitude) = (0.0, 0.0f64);
         for (t, row) in nodes.chunks_exact(labels).enumerate() {
-            node_magnitude +=
-                checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?;
+            let magnitude = checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?;
+            node_magnitude += magnitude;
+            largest_node_magnitude = largest_node_magnitude.max(magnitude);
         }
         Ok(Lattice {
             nodes,
@@ -118,6 +120,7 @@ impl<'a, S: Float> Lattice<'a, S> {
             start: None,
             end: None,
             node_magnitude,
+            largest_node_magnitude,
             border_magnitude: 0.0,
         })
     }
@@ -238,9 +241,9 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(self.with_end_score(score, last as usize))
     }
 
-    /// Largest finite |start| plus largest finite |end|.
-    pub(crate) fn border_magnitude(&self) -> f64 {
-        self.border_magnitude
+    /// The largest finite |node score|.
+    pub(crate) fn largest_node_magnitude(&self) -> f64 {
+        self.largest_node_magnitude
     }
 
     /// How far two sums over the same path may lie apart when their additions are ordered differently.

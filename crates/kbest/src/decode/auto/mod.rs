@@ -10,7 +10,7 @@ mod plan;
 pub use plan::{Engine, Facts, Plan};
 
 use super::funnel::{self, Stop};
-use super::{Decode, Decoded, Scratch, Viterbi, ViterbiSimd, ViterbiSparse};
+use super::{Decode, Decoded, Scratch, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -24,11 +24,13 @@ pub struct Engines {
     pub viterbi_sparse: bool,
     /// Viterbi on vector instructions.
     pub viterbi_simd: bool,
+    /// Viterbi A*, on the forward pass of either of those two.
+    pub viterbi_astar: bool,
 }
 
 impl Default for Engines {
     fn default() -> Self {
-        Engines { funnel: true, viterbi_sparse: true, viterbi_simd: true }
+        Engines { funnel: true, viterbi_sparse: true, viterbi_simd: true, viterbi_astar: true }
     }
 }
 
@@ -51,6 +53,10 @@ impl<S: Float> Decode<S> for Auto {
         "auto"
     }
 
+    fn supports(&self, _k: usize) -> Result<()> {
+        Ok(())
+    }
+
     fn search(
         &self,
         lattice: &Lattice<'_, S>,
@@ -60,20 +66,21 @@ impl<S: Float> Decode<S> for Auto {
     ) -> Result<()> {
         let plan = self.plan(lattice, k);
         if let Some(engine) = plan.first {
-            match funnel::try_best(lattice, plan.budget, scratch, out) {
+            match funnel::try_search(lattice, k, plan.budget, scratch, out) {
                 Ok(()) => {
                     out.decoder = engine.name();
                     return Ok(());
                 }
                 Err(Stop::NoPath) => return Err(Error::NoPath),
-                Err(Stop::OverBudget) => {}
+                Err(Stop::OverBudget) => out.clear_paths(),
             }
         }
         out.decoder = plan.fallback.name();
         match plan.fallback {
             Engine::ViterbiSparse => ViterbiSparse.search(lattice, k, scratch, out),
             Engine::ViterbiSimd => ViterbiSimd.search(lattice, k, scratch, out),
-            _ => Viterbi.search(lattice, k, scratch, out),
+            Engine::ViterbiAstar(forward) => ViterbiAstar { forward }.search(lattice, k, scratch, out),
+            Engine::Viterbi | Engine::Funnel => Viterbi.search(lattice, k, scratch, out),
         }
     }
 }

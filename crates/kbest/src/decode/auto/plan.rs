@@ -1,6 +1,7 @@
 //! From facts about a lattice to a plan, with reasons in words.
 
 use super::Engines;
+use crate::decode::ForwardPass;
 use crate::decode::funnel::Budget;
 use crate::kernel::{Float, LANES, Level, level, padded};
 use crate::lattice::{Lattice, Matrix, Shape};
@@ -79,6 +80,8 @@ pub enum Engine {
     ViterbiSparse,
     /// [`crate::decode::ViterbiSimd`].
     ViterbiSimd,
+    /// [`crate::decode::ViterbiAstar`], for more than one path, with this forward pass.
+    ViterbiAstar(ForwardPass),
     /// [`crate::decode::Viterbi`]: if all else is switched off.
     Viterbi,
 }
@@ -90,6 +93,7 @@ impl Engine {
             Engine::Funnel => "funnel",
             Engine::ViterbiSparse => "viterbi-sparse",
             Engine::ViterbiSimd => "viterbi-simd",
+            Engine::ViterbiAstar(_) => "viterbi-astar",
             Engine::Viterbi => "viterbi",
         }
     }
@@ -104,32 +108,41 @@ pub struct Plan {
     pub first: Option<Engine>,
     /// Run if there is no first or it gives up; cannot fail.
     pub fallback: Engine,
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 impl Plan {
     /// A pure function of the facts and of what is switched on.
     pub fn choose(facts: Facts, engines: Engines) -> Plan {
-        let fallback = match facts.sparse_steps() {
-            Some(steps)
-                if engines.viterbi_sparse && (steps < facts.simd_steps() || !engines.viterbi_simd) =>
-            {
-                Engine::ViterbiSparse
-            }
-            _ if engines.viterbi_simd => Engine::ViterbiSimd,
-            _ => Engine::Viterbi,
+        let sparse_steps = facts.sparse_steps().filter(|_| engines.viterbi_sparse);
+        let simd_steps = Some(facts.simd_steps()).filter(|_| engines.viterbi_simd);
+        let (pass, steps) = match (sparse_steps, simd_steps) {
+            (Some(sparse), Some(simd)) if sparse < simd => (ForwardPass::Sparse, sparse),
+            (_, Some(simd)) => (ForwardPass::Simd, simd),
+            (Some(sparse), None) => (ForwardPass::Sparse, sparse),
+            (None, None) => (ForwardPass::Simd, LANES * facts.simd_steps()),
+        };
+        let fallback = match pass {
+            _ if facts.k > 1 && engines.viterbi_astar => Engine::ViterbiAstar(pass),
+            _ if facts.k > 1 || (sparse_steps.is_none() && simd_steps.is_none()) => Engine::Viterbi,
+            ForwardPass::Sparse => Engine::ViterbiSparse,
+            ForwardPass::Simd => Engine::ViterbiSimd,
         };
         let funnel = engines.funnel && (facts.labels >= FEW_LABELS || fallback == Engine::Viterbi);
-        let steps = match fallback {
-            Engine::ViterbiSparse => facts.sparse_steps().unwrap_or(usize::MAX),
-            Engine::Viterbi => LANES * facts.simd_steps(),
-            _ => facts.simd_steps(),
-        };
         let budget = Budget {
             left: (steps / 25).saturating_mul(facts.positions.saturating_sub(1)),
             per_position: steps / 3,
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
+    }
+
+    /// How the fallback finds forward scores.
+    pub(crate) fn forward_pass(&self) -> ForwardPass {
+        match self.fallback {
+            Engine::ViterbiSparse => ForwardPass::Sparse,
+            Engine::ViterbiAstar(pass) => pass,
+            _ => ForwardPass::Simd,
+        }
     }
 
     /// The plan in words.
@@ -162,6 +175,10 @@ impl fmt::Display for Plan {
         let why = match self.fallback {
             Engine::ViterbiSparse => "its time depends on the exceptions only, and they are few",
             Engine::ViterbiSimd => "it reads every edge with vector instructions",
+            Engine::ViterbiAstar(ForwardPass::Sparse) => {
+                "one forward pass over the exceptions, then path by path"
+            }
+            Engine::ViterbiAstar(ForwardPass::Simd) => "one forward pass over all edges, then path by path",
             Engine::Viterbi => "everything else is switched off",
             Engine::Funnel => "it is the only one left",
         };

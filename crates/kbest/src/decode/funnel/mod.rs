@@ -20,6 +20,7 @@
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 
+mod kbest;
 mod layers;
 mod search;
 
@@ -29,25 +30,38 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
-pub(crate) use search::{Budget, Memory, Stop};
+pub(crate) use kbest::{Kept, UsualMargin, keep_within};
+pub(crate) use search::{Budget, Stop};
 
 /// Our own decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Funnel;
+
+/// Working memory for one path and for many.
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    pub(crate) search: search::Memory<S>,
+    pub(crate) kept: Kept<S>,
+    usual: UsualMargin,
+}
 
 impl<S: Float> Decode<S> for Funnel {
     fn name(&self) -> &'static str {
         "funnel"
     }
 
+    fn supports(&self, _k: usize) -> Result<()> {
+        Ok(())
+    }
+
     fn search(
         &self,
         lattice: &Lattice<'_, S>,
-        _k: usize,
+        k: usize,
         scratch: &mut Scratch<S>,
         out: &mut Decoded<S>,
     ) -> Result<()> {
-        match try_best(lattice, Budget::UNLIMITED, scratch, out) {
+        match try_search(lattice, k, Budget::UNLIMITED, scratch, out) {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
@@ -55,17 +69,22 @@ impl<S: Float> Decode<S> for Funnel {
     }
 }
 
-/// The best path, if it is found within the budget.
-pub(crate) fn try_best<S: Float>(
+/// The `k` best paths, if they are found within the budget.
+pub(crate) fn try_search<S: Float>(
     lattice: &Lattice<'_, S>,
+    k: usize,
     budget: Budget,
     scratch: &mut Scratch<S>,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
-    let memory = &mut scratch.funnel;
+    let Memory { search: memory, kept, usual } = &mut scratch.funnel;
     with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
-        Search { lattice, edges, memory, tally, margin: S::ZERO, budget }.run()
-    }))?;
-    memory.layers.trace(out);
-    Ok(())
+        if k == 1 {
+            Search { lattice, edges, memory, tally, margin: S::ZERO, budget }.run()?;
+            memory.layers.trace(out);
+            Ok(())
+        } else {
+            kbest::push_kbest(lattice, edges, k, budget, memory, kept, usual, tally, out)
+        }
+    }))
 }
