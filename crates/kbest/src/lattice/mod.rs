@@ -35,7 +35,7 @@ pub use edges::{EdgeScores, Edges, Shape};
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
-pub(crate) use degenerate::{DegenerateView, Ranking};
+pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
 
 use crate::error::{Error, Result};
