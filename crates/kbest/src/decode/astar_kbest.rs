@@ -66,13 +66,14 @@ impl<S: Float> Eq for Kept<S> {}
 #[derive(Debug)]
 struct Node<S: Float> {
     kept: BinaryHeap<Kept<S>>, // at most k, the worst on top
+    worst: S,                  // score to beat: that of the k-th, forbidden while there are fewer
     best: S,
     opened: usize, // how many were opened, dropped ones among them
 }
 
 impl<S: Float> Default for Node<S> {
     fn default() -> Self {
-        Node { kept: BinaryHeap::new(), best: S::FORBIDDEN, opened: 0 }
+        Node { kept: BinaryHeap::new(), worst: S::FORBIDDEN, best: S::FORBIDDEN, opened: 0 }
     }
 }
 
@@ -107,24 +108,26 @@ impl<S: Float> Memory<S> {
         }
         for node in &mut self.nodes[..nodes] {
             node.kept.clear();
-            (node.best, node.opened) = (S::FORBIDDEN, 0);
+            (node.worst, node.best, node.opened) = (S::FORBIDDEN, S::FORBIDDEN, 0);
         }
     }
 
     /// Adds a partial path to a node if it is among the `k` best there; those that came first win a tie.
     fn add(&mut self, node: usize, k: usize, g: S, label: usize, before: u32) -> Result<Option<u32>> {
         let node = &mut self.nodes[node];
+        // No better than k others: whatever completes it completes those as well.
+        if g <= node.worst {
+            return Ok(None);
+        }
         let item = self.partials.len() as u32;
-        if node.kept.len() >= k {
-            // No better than k others: whatever completes it completes those as well.
-            let Some(mut worst) = node.kept.peek_mut() else { return Ok(None) };
-            if g <= worst.g {
-                return Ok(None);
-            }
+        node.kept.push(Kept { g, item });
+        if node.kept.len() > k
+            && let Some(worst) = node.kept.pop()
+        {
             self.partials[worst.item as usize].dropped = true;
-            *worst = Kept { g, item };
-        } else {
-            node.kept.push(Kept { g, item });
+        }
+        if node.kept.len() == k {
+            node.worst = node.kept.peek().map_or(S::FORBIDDEN, |worst| worst.g);
         }
         node.best = node.best.larger(g);
         if item == NONE {

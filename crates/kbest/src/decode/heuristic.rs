@@ -166,8 +166,8 @@ impl<S: Float> Estimates<S> {
                 let row = edges.gather(t + 1, p as usize, targets, &mut self.row[..width]);
                 let mut best = S::max_of_sum(row, &self.ahead);
                 if let Some(rest) = rest {
-                    best = best.larger(bounds.to_rest(level).at(p as usize) + rest);
-                    from_rest = from_rest.larger(bounds.from_rest(level).at(p as usize) + self.ahead[i]);
+                    best = best.larger(bounds.entering_rest(level).at(p as usize) + rest);
+                    from_rest = from_rest.larger(bounds.leaving_rest(level).at(p as usize) + self.ahead[i]);
                 }
                 self.own[t * width + i] = best;
             }

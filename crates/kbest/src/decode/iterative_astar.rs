@@ -186,8 +186,8 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         let (from, to) = (self.memory.levels[t - 1], self.memory.levels[t]);
         match (self.active(t - 1).get(left), self.active(t).get(right)) {
             (Some(&p), Some(&y)) => self.edges.get(t, p as usize, y as usize),
-            (Some(&p), None) => bounds().to_rest(to).at(p as usize),
-            (None, Some(&y)) => bounds().from_rest(from).at(y as usize),
+            (Some(&p), None) => bounds().entering_rest(to).at(p as usize),
+            (None, Some(&y)) => bounds().leaving_rest(from).at(y as usize),
             (None, None) => bounds().between(from, to),
         }
     }
@@ -317,7 +317,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                 self.edges.gather(next, p as usize, targets, &mut row)
             }
             None => {
-                let bounds = self.lattice.degenerate(next).from_rest(self.memory.levels[t]);
+                let bounds = self.lattice.degenerate(next).leaving_rest(self.memory.levels[t]);
                 row.iter_mut().zip(labels).for_each(|(w, &y)| *w = bounds.at(y as usize));
                 &row[..]
             }

@@ -4,8 +4,9 @@
 //! one degenerate label. An edge from or to the rest scores the maximum over its members (Kaji et al. 2010, Equations 1-4):
 //!
 //! ```text
-//! from_rest(i)[y] = max over p in rest(i) of edge[p][y]        to_rest(j)[p] = max over y in rest(j) of edge[p][y]
-//! between(i, j)   = max over p in rest(i), y in rest(j) of edge[p][y]
+//! leaving_rest(i)[y]  = max over p in rest(i) of edge[p][y]
+//! entering_rest(j)[p] = max over y in rest(j) of edge[p][y]
+//! between(i, j)       = max over p in rest(i), y in rest(j) of edge[p][y]
 //! ```
 //!
 //! **Why.** Staggered decoding, iterative A* and the coarse heuristics of A* search lattices of these.
@@ -191,7 +192,7 @@ pub(crate) enum DegenerateView<'a, S> {
 impl<'a, S: Float> DegenerateView<'a, S> {
     /// Bounds of the edges from the rest of `level` to each label.
     #[inline]
-    pub(crate) fn from_rest(&self, level: usize) -> PerLabel<'a, S> {
+    pub(crate) fn leaving_rest(&self, level: usize) -> PerLabel<'a, S> {
         match *self {
             DegenerateView::Exact(b) => PerLabel::Each(&b.from_rest[level * b.labels..][..b.labels]),
             DegenerateView::Overall(bound) => PerLabel::All(bound),
@@ -200,7 +201,7 @@ impl<'a, S: Float> DegenerateView<'a, S> {
 
     /// Bounds of the edges from each label to the rest of `level`.
     #[inline]
-    pub(crate) fn to_rest(&self, level: usize) -> PerLabel<'a, S> {
+    pub(crate) fn entering_rest(&self, level: usize) -> PerLabel<'a, S> {
         match *self {
             DegenerateView::Exact(b) => PerLabel::Each(&b.to_rest[level * b.labels..][..b.labels]),
             DegenerateView::Overall(bound) => PerLabel::All(bound),
@@ -282,9 +283,9 @@ mod tests {
         for i in 0..ranking.levels() {
             for y in 0..labels {
                 let from = largest(&mut rest(i).map(|p| scores[p * labels + y]));
-                assert_eq!(view.from_rest(i).at(y), from, "from rest {i} to {y} of {labels}");
+                assert_eq!(view.leaving_rest(i).at(y), from, "from rest {i} to {y} of {labels}");
                 let to = largest(&mut rest(i).map(|x| scores[y * labels + x]));
-                assert_eq!(view.to_rest(i).at(y), to, "from {y} to rest {i} of {labels}");
+                assert_eq!(view.entering_rest(i).at(y), to, "from {y} to rest {i} of {labels}");
             }
             for j in 0..ranking.levels() {
                 let both = largest(&mut rest(i).flat_map(|p| rest(j).map(move |y| scores[p * labels + y])));
@@ -316,7 +317,7 @@ mod tests {
         let edges = Edges::callback(labels, move |_, p, y| copy[p * 6 + y], |_| 12.0, 12.0).unwrap();
         let lattice = Lattice::new(vec![0.0; 2 * labels], &edges).unwrap();
         let view = lattice.degenerate(1);
-        assert!(scores.iter().all(|&w| w <= view.between(0, 1) && w <= view.from_rest(2).at(3)));
-        assert!(!view.to_rest(0).at(0).is_forbidden());
+        assert!(scores.iter().all(|&w| w <= view.between(0, 1) && w <= view.leaving_rest(2).at(3)));
+        assert!(!view.entering_rest(0).at(0).is_forbidden());
     }
 }

@@ -18,7 +18,8 @@
 //! **Cost.** A pass reads one edge for each pair of neighbouring nodes; the maxima over inactive nodes are made once a sequence
 //! (`T L`). **Paper.** Kaji et al. (2010), section 3; Algorithm 2 of Huang et al. (2012).
 
-use super::Tally;
+mod passes;
+
 use super::gather::{GatherEdges, TargetList};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -106,15 +107,6 @@ impl<S: Float> Column<S> {
         self.nodes.retain(keep);
         self.rest = self.rest.filter(keep);
     }
-}
-
-/// What a pass found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Passed<S> {
-    /// Score of the best path of active labels.
-    pub active: S,
-    /// Upper bound on every path with an inactive label.
-    pub mixed: S,
 }
 
 /// Direction of a pass.
@@ -222,144 +214,6 @@ impl<S: Float> DegenerateLattice<S> {
         self.columns[..self.positions].iter_mut().for_each(|column| column.rest = None);
     }
 
-    /// One pass; nodes whose bound lies below the threshold are dropped on the way.
-    pub(crate) fn pass(
-        &mut self,
-        lattice: &Lattice<'_, S>,
-        edges: &impl GatherEdges<S>,
-        direction: Direction,
-        threshold: S,
-        tally: &mut impl Tally,
-    ) -> Passed<S> {
-        // The bounds from the other side are known once a backward pass has begun: the first pass goes forward.
-        self.bounded |= direction == Direction::Backward;
-        let threshold = self.bounded.then_some(threshold);
-        self.direction = direction;
-        tally.round();
-        match direction {
-            Direction::Forward => self.forward(lattice, edges, threshold, tally),
-            Direction::Backward => self.backward(lattice, edges, threshold, tally),
-        }
-        self.passed(lattice)
-    }
-
-    fn forward(
-        &mut self,
-        lattice: &Lattice<'_, S>,
-        edges: &impl GatherEdges<S>,
-        threshold: Option<S>,
-        tally: &mut impl Tally,
-    ) {
-        for node in &mut self.columns[0].nodes {
-            (node.forward, node.active, node.mixed) = (S::ZERO, node.node, S::FORBIDDEN);
-        }
-        if let Some(rest) = &mut self.columns[0].rest {
-            (rest.forward, rest.mixed) = (S::ZERO, rest.node);
-        }
-        self.columns[0].prune(threshold);
-        tally.nodes(0, self.columns[0].size());
-        for t in 1..self.positions {
-            let (before, from) = self.columns.split_at_mut(t);
-            let (previous, column) = (&before[t - 1], &mut from[0]);
-            let bounds = lattice.degenerate(t);
-            tally.nodes(t, column.size());
-            tally.edges(previous.size() * column.size());
-            let size = column.nodes.len();
-            self.targets.fill(column.nodes.iter().map(|node| node.label));
-            for buffer in [&mut self.row, &mut self.active, &mut self.mixed] {
-                buffer.clear();
-                buffer.resize(size, S::FORBIDDEN);
-            }
-            let mut into_rest = S::FORBIDDEN;
-            let to_rest = column.rest.map(|_| bounds.to_rest(column.level));
-            for p in &previous.nodes {
-                let row = edges.gather(t, p.label as usize, self.targets.view(), &mut self.row);
-                S::max_plus_row(&mut self.active, p.active, row);
-                if !p.mixed.is_forbidden() {
-                    S::max_plus_row(&mut self.mixed, p.mixed, row);
-                }
-                if let Some(to_rest) = to_rest {
-                    into_rest = into_rest.larger(p.either() + to_rest.at(p.label as usize));
-                }
-            }
-            if let Some(rest) = previous.rest {
-                let from_rest = bounds.from_rest(previous.level);
-                for (mixed, node) in self.mixed.iter_mut().zip(&column.nodes) {
-                    *mixed = mixed.larger(rest.mixed + from_rest.at(node.label as usize));
-                }
-                if column.rest.is_some() {
-                    into_rest = into_rest.larger(rest.mixed + bounds.between(previous.level, column.level));
-                }
-            }
-            for (i, node) in column.nodes.iter_mut().enumerate() {
-                node.forward = self.active[i].larger(self.mixed[i]);
-                (node.active, node.mixed) = (self.active[i] + node.node, self.mixed[i] + node.node);
-            }
-            if let Some(rest) = &mut column.rest {
-                (rest.forward, rest.mixed) = (into_rest, into_rest + rest.node);
-            }
-            column.prune(threshold);
-        }
-    }
-
-    fn backward(
-        &mut self,
-        lattice: &Lattice<'_, S>,
-        edges: &impl GatherEdges<S>,
-        threshold: Option<S>,
-        tally: &mut impl Tally,
-    ) {
-        let last = &mut self.columns[self.positions - 1];
-        for node in &mut last.nodes {
-            let end = lattice.with_end_score(S::ZERO, node.label as usize);
-            (node.backward, node.active, node.mixed) = (end, end, S::FORBIDDEN);
-        }
-        if let Some(rest) = &mut last.rest {
-            (rest.backward, rest.mixed) = (self.rest_ends[last.level], self.rest_ends[last.level]);
-        }
-        last.prune(threshold);
-        tally.nodes(self.positions - 1, last.size());
-        for t in (0..self.positions - 1).rev() {
-            let (until, after) = self.columns.split_at_mut(t + 1);
-            let (column, next) = (&mut until[t], &after[0]);
-            let bounds = lattice.degenerate(t + 1);
-            tally.nodes(t, column.size());
-            tally.edges(column.size() * next.size());
-            self.targets.fill(next.nodes.iter().map(|node| node.label));
-            self.row.resize(next.nodes.len(), S::FORBIDDEN);
-            for buffer in [&mut self.active, &mut self.mixed] {
-                buffer.clear();
-            }
-            self.active.extend(next.nodes.iter().map(|node| node.node + node.active));
-            self.mixed.extend(next.nodes.iter().map(|node| node.node + node.mixed));
-            let row = &mut self.row[..next.nodes.len()];
-            let any_mixed = next.nodes.iter().any(|node| !node.mixed.is_forbidden());
-            let into_rest = next.rest.map(|rest| (bounds.to_rest(next.level), rest.node + rest.mixed));
-            for node in &mut column.nodes {
-                let row = edges.gather(t + 1, node.label as usize, self.targets.view(), row);
-                node.active = S::max_of_sum(row, &self.active);
-                node.mixed = if any_mixed { S::max_of_sum(row, &self.mixed) } else { S::FORBIDDEN };
-                if let Some((to_rest, score)) = into_rest {
-                    node.mixed = node.mixed.larger(to_rest.at(node.label as usize) + score);
-                }
-                node.backward = node.either();
-            }
-            if let Some(rest) = &mut column.rest {
-                let from_rest = bounds.from_rest(column.level);
-                let mut best = S::FORBIDDEN;
-                for (i, node) in next.nodes.iter().enumerate() {
-                    let score = self.active[i].larger(self.mixed[i]);
-                    best = best.larger(from_rest.at(node.label as usize) + score);
-                }
-                if let Some((_, score)) = into_rest {
-                    best = best.larger(bounds.between(column.level, next.level) + score);
-                }
-                (rest.backward, rest.mixed) = (best, best);
-            }
-            column.prune(threshold);
-        }
-    }
-
     /// The column where the last pass ended.
     pub(crate) fn end_of_pass(&self) -> usize {
         if self.direction == Direction::Forward { self.positions - 1 } else { 0 }
@@ -400,20 +254,6 @@ impl<S: Float> DegenerateLattice<S> {
         }
     }
 
-    fn passed(&self, lattice: &Lattice<'_, S>) -> Passed<S> {
-        let column = &self.columns[self.end_of_pass()];
-        let mut passed = Passed { active: S::FORBIDDEN, mixed: S::FORBIDDEN };
-        for (i, node) in column.nodes.iter().enumerate() {
-            let slot = Slot::Active(i);
-            passed.active = passed.active.larger(self.completed(lattice, slot, node.active));
-            passed.mixed = passed.mixed.larger(self.completed(lattice, slot, node.mixed));
-        }
-        if let Some(rest) = &column.rest {
-            passed.mixed = passed.mixed.larger(self.completed(lattice, Slot::Rest, rest.mixed));
-        }
-        passed
-    }
-
     /// The edge between neighbouring columns, `left` at `t - 1` and `right` at `t`.
     pub(crate) fn edge(
         &self,
@@ -427,8 +267,8 @@ impl<S: Float> DegenerateLattice<S> {
         let label = |column: &Column<S>, i: usize| column.nodes[i].label as usize;
         match (left, right) {
             (Slot::Active(i), Slot::Active(j)) => edges.get(t, label(from, i), label(to, j)),
-            (Slot::Active(i), Slot::Rest) => lattice.degenerate(t).to_rest(to.level).at(label(from, i)),
-            (Slot::Rest, Slot::Active(j)) => lattice.degenerate(t).from_rest(from.level).at(label(to, j)),
+            (Slot::Active(i), Slot::Rest) => lattice.degenerate(t).entering_rest(to.level).at(label(from, i)),
+            (Slot::Rest, Slot::Active(j)) => lattice.degenerate(t).leaving_rest(from.level).at(label(to, j)),
             (Slot::Rest, Slot::Rest) => lattice.degenerate(t).between(from.level, to.level),
         }
     }
