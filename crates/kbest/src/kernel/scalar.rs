@@ -54,23 +54,9 @@ pub(super) fn select_reaching<S: Score>(
     threshold: S,
     found: &mut Vec<u32>,
 ) -> S {
-    select_reaching_from(0, add, row, least, node, way_out, threshold, found)
-}
-
-/// [`select_reaching`] for the labels from `first` on.
-pub(super) fn select_reaching_from<S: Score>(
-    first: usize,
-    add: S,
-    row: &[S],
-    least: S,
-    node: &[S],
-    way_out: &[S],
-    threshold: S,
-    found: &mut Vec<u32>,
-) -> S {
     assert!(row.len() == node.len() && row.len() == way_out.len());
     let mut others = S::FORBIDDEN;
-    for y in first..row.len() {
+    for y in 0..row.len() {
         let value = (add + row[y]).larger(least) + node[y];
         if value + way_out[y] >= threshold {
             found.push(y as u32);

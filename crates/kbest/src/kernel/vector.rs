@@ -1,8 +1,9 @@
 //! Every kernel once more, over vectors of any width.
 //!
 //! Each function here must be inlined into one compiled with the vector's target feature (see `x86` and `neon`);
-//! that is what `#[inline(always)]` and the `unsafe` are for. The tail that fills no whole vector is done one by
-//! one with the same operations.
+//! that is what `#[inline(always)]` and the `unsafe` are for. What is left behind the last whole vector is done with one
+//! more vector that overlaps it, where doing a label twice does no harm; else, and in rows shorter than a vector, one by
+//! one.
 
 use crate::score::Score;
 
@@ -40,21 +41,50 @@ pub(super) trait Widen<E>: Vector<Element = f64> {
     unsafe fn multiply_add(self, factor: Self, sum: Self) -> Self;
 }
 
+/// Calls `body` with the place of every vector of a row: whole ones, then, if the row is not made of whole vectors, the
+/// last place where one fits. `body` also gets a number below `CHAINS`, so that results can be gathered in chains that
+/// need not wait for each other. The row must be at least a vector long.
+#[inline(always)]
+fn for_each_vector<V: Vector>(length: usize, mut body: impl FnMut(usize, usize)) {
+    let mut y = 0;
+    while y + CHAINS * V::LANES <= length {
+        for chain in 0..CHAINS {
+            body(y + chain * V::LANES, chain);
+        }
+        y += CHAINS * V::LANES;
+    }
+    while y + V::LANES <= length {
+        body(y, 0);
+        y += V::LANES;
+    }
+    if y < length {
+        body(length - V::LANES, 0);
+    }
+}
+
+/// Chains of maxima.
+const CHAINS: usize = 4;
+
+/// The largest lane of all chains.
+#[inline(always)]
+unsafe fn largest_of<V: Vector>([a, b, c, d]: [V; CHAINS]) -> V::Element {
+    // SAFETY: the caller has the CPU feature.
+    unsafe { a.larger(b).larger(c.larger(d)).largest_lane() }
+}
+
 #[inline(always)]
 pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Element, row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
-    let whole = out.len() - out.len() % V::LANES;
-    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    unsafe {
-        let a = V::splat(add);
-        let (o, r) = (out.as_mut_ptr(), row.as_ptr());
-        let mut y = 0;
-        while y < whole {
-            a.add(V::load(r.add(y))).larger(V::load(o.add(y))).store(o.add(y));
-            y += V::LANES;
-        }
+    if out.len() < V::LANES {
+        return super::scalar::max_plus_row(out, add, row);
     }
-    super::scalar::max_plus_row(&mut out[whole..], add, &row[whole..]);
+    // SAFETY: the caller has the CPU feature.
+    let a = unsafe { V::splat(add) };
+    let (o, r) = (out.as_mut_ptr(), row.as_ptr());
+    for_each_vector::<V>(out.len(), |y, _| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        unsafe { a.add(V::load(r.add(y))).larger(V::load(o.add(y))).store(o.add(y)) };
+    });
 }
 
 /// Rows of the matrix taken together: each running maximum then costs one load and one store for this many
@@ -138,52 +168,34 @@ pub(super) unsafe fn max_row<V: Vector>(out: &mut [V::Element], row: &[V::Elemen
 
 #[inline(always)]
 pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
-    let lanes = V::LANES;
-    let (whole, fours) = (row.len() - row.len() % lanes, row.len() - row.len() % (4 * lanes));
-    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    let body = unsafe {
-        let r = row.as_ptr();
-        let mut best = [V::splat(V::Element::FORBIDDEN); 4];
-        let mut y = 0;
-        while y < fours {
-            for (i, b) in best.iter_mut().enumerate() {
-                *b = V::load(r.add(y + i * lanes)).larger(*b);
-            }
-            y += 4 * lanes;
-        }
-        while y < whole {
-            best[0] = V::load(r.add(y)).larger(best[0]);
-            y += lanes;
-        }
-        best[0].larger(best[1]).larger(best[2].larger(best[3])).largest_lane()
-    };
-    body.larger(super::scalar::largest(&row[whole..]))
+    if row.len() < V::LANES {
+        return super::scalar::largest(row);
+    }
+    // SAFETY: the caller has the CPU feature.
+    let mut best = unsafe { [V::splat(V::Element::FORBIDDEN); CHAINS] };
+    for_each_vector::<V>(row.len(), |y, chain| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        best[chain] = unsafe { V::load(row.as_ptr().add(y)).larger(best[chain]) };
+    });
+    // SAFETY: the caller has the CPU feature.
+    unsafe { largest_of(best) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn max_of_sum<V: Vector>(row: &[V::Element], add: &[V::Element]) -> V::Element {
     assert_eq!(row.len(), add.len());
-    let lanes = V::LANES;
-    let (whole, twos) = (row.len() - row.len() % lanes, row.len() - row.len() % (2 * lanes));
-    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    let body = unsafe {
-        let (r, a) = (row.as_ptr(), add.as_ptr());
-        let mut best = [V::splat(V::Element::FORBIDDEN); 2];
-        let mut y = 0;
-        while y < twos {
-            for (i, b) in best.iter_mut().enumerate() {
-                let at = y + i * lanes;
-                *b = V::load(r.add(at)).add(V::load(a.add(at))).larger(*b);
-            }
-            y += 2 * lanes;
-        }
-        while y < whole {
-            best[0] = V::load(r.add(y)).add(V::load(a.add(y))).larger(best[0]);
-            y += lanes;
-        }
-        best[0].larger(best[1]).largest_lane()
-    };
-    body.larger(super::scalar::max_of_sum(&row[whole..], &add[whole..]))
+    if row.len() < V::LANES {
+        return super::scalar::max_of_sum(row, add);
+    }
+    // SAFETY: the caller has the CPU feature.
+    let mut best = unsafe { [V::splat(V::Element::FORBIDDEN); CHAINS] };
+    let (r, a) = (row.as_ptr(), add.as_ptr());
+    for_each_vector::<V>(row.len(), |y, chain| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        best[chain] = unsafe { V::load(r.add(y)).add(V::load(a.add(y))).larger(best[chain]) };
+    });
+    // SAFETY: the caller has the CPU feature.
+    unsafe { largest_of(best) }
 }
 
 #[inline(always)]
@@ -193,27 +205,18 @@ pub(super) unsafe fn largest_value<V: Vector>(
     node: &[V::Element],
 ) -> V::Element {
     assert_eq!(row.len(), node.len());
-    let lanes = V::LANES;
-    let (whole, twos) = (row.len() - row.len() % lanes, row.len() - row.len() % (2 * lanes));
-    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    let body = unsafe {
-        let (r, n, a) = (row.as_ptr(), node.as_ptr(), V::splat(add));
-        let mut best = [V::splat(V::Element::FORBIDDEN); 2];
-        let mut y = 0;
-        while y < twos {
-            for (i, b) in best.iter_mut().enumerate() {
-                let at = y + i * lanes;
-                *b = a.add(V::load(r.add(at))).add(V::load(n.add(at))).larger(*b);
-            }
-            y += 2 * lanes;
-        }
-        while y < whole {
-            best[0] = a.add(V::load(r.add(y))).add(V::load(n.add(y))).larger(best[0]);
-            y += lanes;
-        }
-        best[0].larger(best[1]).largest_lane()
-    };
-    body.larger(super::scalar::largest_value(add, &row[whole..], &node[whole..]))
+    if row.len() < V::LANES {
+        return super::scalar::largest_value(add, row, node);
+    }
+    // SAFETY: the caller has the CPU feature.
+    let (a, mut best) = unsafe { (V::splat(add), [V::splat(V::Element::FORBIDDEN); CHAINS]) };
+    let (r, n) = (row.as_ptr(), node.as_ptr());
+    for_each_vector::<V>(row.len(), |y, chain| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        best[chain] = unsafe { a.add(V::load(r.add(y))).add(V::load(n.add(y))).larger(best[chain]) };
+    });
+    // SAFETY: the caller has the CPU feature.
+    unsafe { largest_of(best) }
 }
 
 #[inline(always)]
@@ -226,28 +229,55 @@ pub(super) unsafe fn select_reaching<V: Vector>(
     threshold: V::Element,
     found: &mut Vec<u32>,
 ) -> V::Element {
-    assert!(row.len() == node.len() && row.len() == way_out.len());
-    let whole = row.len() - row.len() % V::LANES;
-    // SAFETY: indices stay below `whole + LANES <= len`; the caller has the CPU feature.
-    let others = unsafe {
-        let (r, n, w) = (row.as_ptr(), node.as_ptr(), way_out.as_ptr());
-        let (a, floor, limit) = (V::splat(add), V::splat(least), V::splat(threshold));
-        let mut quiet = V::splat(V::Element::FORBIDDEN);
+    let (lanes, length) = (V::LANES, row.len());
+    assert!(length == node.len() && length == way_out.len());
+    if length < lanes {
+        return super::scalar::select_reaching(add, row, least, node, way_out, threshold, found);
+    }
+    // SAFETY: a vector fits wherever one is selected from; the caller has the CPU feature.
+    unsafe {
+        let rows = [row.as_ptr(), node.as_ptr(), way_out.as_ptr()];
+        let limits = [V::splat(add), V::splat(least), V::splat(threshold)];
+        let mut others = [V::splat(V::Element::FORBIDDEN); 2];
         let mut y = 0;
-        while y < whole {
-            let value = a.add(V::load(r.add(y))).larger(floor).add(V::load(n.add(y)));
-            let (mut hits, others) = value.split_at_least(value.add(V::load(w.add(y))), limit);
-            quiet = others.larger(quiet);
-            while hits != 0 {
-                found.push(y as u32 + hits.trailing_zeros());
-                hits &= hits - 1;
-            }
-            y += V::LANES;
+        while y + 2 * lanes <= length {
+            others[0] = select_in_vector(y, 0, rows, limits, found).larger(others[0]);
+            others[1] = select_in_vector(y + lanes, 0, rows, limits, found).larger(others[1]);
+            y += 2 * lanes;
         }
-        quiet.largest_lane()
+        while y < length {
+            let at = y.min(length - lanes);
+            others[0] = select_in_vector(at, y - at, rows, limits, found).larger(others[0]);
+            y += lanes;
+        }
+        others[0].larger(others[1]).largest_lane()
+    }
+}
+
+/// One vector of [`select_reaching`]: pushes what it finds but for the first `seen` labels, and returns the values of the
+/// labels that it does not find.
+///
+/// # Safety
+/// A vector must fit at `y` in all rows (row, node, way out); the limits are add, least and threshold.
+#[inline(always)]
+unsafe fn select_in_vector<V: Vector>(
+    y: usize,
+    seen: usize,
+    [row, node, way_out]: [*const V::Element; 3],
+    [add, least, threshold]: [V; 3],
+    found: &mut Vec<u32>,
+) -> V {
+    // SAFETY: as the caller promises.
+    let (hits, others) = unsafe {
+        let value = add.add(V::load(row.add(y))).larger(least).add(V::load(node.add(y)));
+        value.split_at_least(value.add(V::load(way_out.add(y))), threshold)
     };
-    let tail = super::scalar::select_reaching_from(whole, add, row, least, node, way_out, threshold, found);
-    others.larger(tail)
+    let mut fresh = hits >> seen << seen;
+    while fresh != 0 {
+        found.push(y as u32 + fresh.trailing_zeros());
+        fresh &= fresh - 1;
+    }
+    others
 }
 
 #[inline(always)]

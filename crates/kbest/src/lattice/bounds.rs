@@ -40,6 +40,8 @@ pub struct BoundsView<'a, S> {
     /// The smallest of `row` that is not forbidden: whatever label a path is in, some edge out of it may score as
     /// much as this (forbidden if every edge is).
     pub smallest_row: S,
+    /// Whether every edge out of some label is forbidden.
+    pub dead_ends: bool,
 }
 
 impl<S: Float> BoundsView<'_, S> {
@@ -59,6 +61,7 @@ pub(crate) struct MatrixBounds<S: Float> {
     pub column: AlignedVec<S>,
     pub typical: S,
     pub smallest_row: S,
+    pub dead_ends: bool,
     pub magnitude: f64, // largest finite |edge|
 }
 
@@ -66,9 +69,11 @@ impl<S: Float> MatrixBounds<S> {
     /// From the largest edge of each row and column.
     pub(crate) fn new(row: AlignedVec<S>, column: AlignedVec<S>, typical: S, magnitude: f64) -> Self {
         let smallest_row = smallest_legal(&row);
-        MatrixBounds { overall: S::largest(&row), row, column, typical, smallest_row, magnitude }
+        let dead_ends = row.iter().any(|w| w.is_forbidden());
+        MatrixBounds { overall: S::largest(&row), row, column, typical, smallest_row, dead_ends, magnitude }
     }
 
+    #[inline(always)]
     pub(crate) fn view(&self) -> BoundsView<'_, S> {
         BoundsView {
             overall: self.overall,
@@ -76,6 +81,7 @@ impl<S: Float> MatrixBounds<S> {
             column: PerLabel::Each(&self.column),
             typical: self.typical,
             smallest_row: self.smallest_row,
+            dead_ends: self.dead_ends,
         }
     }
 

@@ -76,6 +76,7 @@ impl<S: Float> EdgeScores<S> for CallbackEdges<S> {
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         let overall = (self.bound)(t);
         let all = PerLabel::All(overall);
-        BoundsView { overall, row: all, column: all, typical: overall, smallest_row: overall }
+        let dead_ends = overall.is_forbidden();
+        BoundsView { overall, row: all, column: all, typical: overall, smallest_row: overall, dead_ends }
     }
 }

@@ -7,7 +7,7 @@ use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// Up to this many labels, and this many of them opened, all their edges are read in vector passes; otherwise the labels
 /// that matter are found by the largest edge into each. Rows of more labels than this come from a slower cache.
-const READ_ROWS: (usize, u32) = (640, 4);
+const READ_ROWS: (usize, u32) = (2640, 16);
 
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,9 +171,22 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.lattice.labels() <= labels && self.memory.layers.layer(t - 1).opened <= opened
     }
 
-    /// What the label with the best node score is sure to reach; forbidden if it cannot be had.
+    /// What some label is sure to reach: the best one, if that is found by one pass, else the one with the best node
+    /// score. Forbidden if that cannot be had.
     fn first_floor(&mut self, t: usize) -> Result<S, Stop> {
-        let (likely, _) = argmax(self.lattice.node_row(t)).ok_or(Stop::NoPath)?;
+        let node = self.lattice.node_row(t);
+        if t > 0 && !self.is_last(t) && self.reads_rows(t) {
+            let (before, after) = (self.edges.bounds(t), self.edges.bounds(t + 1));
+            let mut opened = self.memory.layers.opened(t - 1);
+            if let (PerLabel::Each(_), false, Some((_, only)), None) =
+                (before.column, after.dead_ends, opened.next(), opened.next())
+            {
+                let row = self.edges.row(t, only.label as usize, &mut self.memory.buffer);
+                let best = S::largest_value(only.alpha, &row[..node.len()], node);
+                return Ok(best + after.least_way_out());
+            }
+        }
+        let (likely, _) = argmax(node).ok_or(Stop::NoPath)?;
         let mut looked = 0;
         let (value, _) = self.best_way_in(t, likely, &mut looked);
         self.tally.edges(looked);
@@ -243,18 +256,19 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Finds the best way into each found label, and returns what one of them is sure to reach.
     fn weigh(&mut self, t: usize) -> Result<S, Stop> {
+        let mut candidates = std::mem::take(&mut self.memory.candidates);
+        candidates.clear();
         let mut sure = S::FORBIDDEN;
         let mut looked = 0;
-        self.memory.candidates.clear();
-        for i in 0..self.memory.found.len() {
-            let label = self.memory.found[i];
+        for &label in &self.memory.found {
             let (value, back) = self.best_way_in(t, label as usize, &mut looked);
             sure = sure.larger(self.sure_reach(t, value, label as usize));
-            self.memory.candidates.push(Candidate { label, back, value });
+            candidates.push(Candidate { label, back, value });
             if looked > self.budget.left {
                 break; // found out below
             }
         }
+        self.memory.candidates = candidates;
         self.tally.edges(looked);
         self.spend(looked)?;
         Ok(sure)
