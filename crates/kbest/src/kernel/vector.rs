@@ -234,50 +234,58 @@ pub(super) unsafe fn select_reaching<V: Vector>(
     if length < lanes {
         return super::scalar::select_reaching(add, row, least, node, way_out, threshold, found);
     }
-    // SAFETY: a vector fits wherever one is selected from; the caller has the CPU feature.
+    // Room for all labels at once: a call inside the loop, even one never made, would spill all vectors to memory.
+    found.reserve(length);
+    // SAFETY: a vector fits wherever one is selected from, and each label is found at most once, so all fit behind the
+    // list; the caller has the CPU feature.
     unsafe {
+        let first = found.as_mut_ptr().add(found.len());
+        let mut next = first;
         let rows = [row.as_ptr(), node.as_ptr(), way_out.as_ptr()];
         let limits = [V::splat(add), V::splat(least), V::splat(threshold)];
         let mut others = [V::splat(V::Element::FORBIDDEN); 2];
         let mut y = 0;
         while y + 2 * lanes <= length {
-            others[0] = select_in_vector(y, 0, rows, limits, found).larger(others[0]);
-            others[1] = select_in_vector(y + lanes, 0, rows, limits, found).larger(others[1]);
+            others[0] = select_in_vector(y, 0, rows, limits, &mut next).larger(others[0]);
+            others[1] = select_in_vector(y + lanes, 0, rows, limits, &mut next).larger(others[1]);
             y += 2 * lanes;
         }
         while y < length {
             let at = y.min(length - lanes);
-            others[0] = select_in_vector(at, y - at, rows, limits, found).larger(others[0]);
+            others[0] = select_in_vector(at, y - at, rows, limits, &mut next).larger(others[0]);
             y += lanes;
         }
+        found.set_len(found.len() + next.offset_from_unsigned(first));
         others[0].larger(others[1]).largest_lane()
     }
 }
 
-/// One vector of [`select_reaching`]: pushes what it finds but for the first `seen` labels, and returns the values of the
-/// labels that it does not find.
+/// One vector of [`select_reaching`]: writes what it finds but for the first `seen` labels to `next` and moves that on,
+/// and returns the values of the labels that it does not find.
 ///
 /// # Safety
-/// A vector must fit at `y` in all rows (row, node, way out); the limits are add, least and threshold.
+/// A vector must fit at `y` in all rows (row, node, way out), and what is found behind `next`; the limits are add, least
+/// and threshold.
 #[inline(always)]
 unsafe fn select_in_vector<V: Vector>(
     y: usize,
     seen: usize,
     [row, node, way_out]: [*const V::Element; 3],
     [add, least, threshold]: [V; 3],
-    found: &mut Vec<u32>,
+    next: &mut *mut u32,
 ) -> V {
     // SAFETY: as the caller promises.
-    let (hits, others) = unsafe {
+    unsafe {
         let value = add.add(V::load(row.add(y))).larger(least).add(V::load(node.add(y)));
-        value.split_at_least(value.add(V::load(way_out.add(y))), threshold)
-    };
-    let mut fresh = hits >> seen << seen;
-    while fresh != 0 {
-        found.push(y as u32 + fresh.trailing_zeros());
-        fresh &= fresh - 1;
+        let (hits, others) = value.split_at_least(value.add(V::load(way_out.add(y))), threshold);
+        let mut fresh = hits >> seen << seen;
+        while fresh != 0 {
+            next.write(y as u32 + fresh.trailing_zeros());
+            *next = next.add(1);
+            fresh &= fresh - 1;
+        }
+        others
     }
-    others
 }
 
 #[inline(always)]

@@ -101,6 +101,11 @@ impl<S: Float> Layers<S> {
         Opened { layers: self, segment: self.layers[t].head, at: 0, past: 0 }
     }
 
+    #[inline(always)]
+    pub(super) fn entry(&self, index: u32) -> &Entry<S> {
+        &self.entries[index as usize]
+    }
+
     /// Pushes the best path: the last label with the largest reach, the lowest among equals, and the way back from it.
     pub(super) fn trace(&self, out: &mut Decoded<S>) {
         let positions = self.layers.len();

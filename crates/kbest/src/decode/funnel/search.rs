@@ -5,9 +5,9 @@ use crate::decode::Tally;
 use crate::kernel::{AlignedVec, Float, LANES, argmax, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
-/// Up to this many labels, and this many of them opened, all their edges are read in vector passes; otherwise the labels
-/// that matter are found by the largest edge into each. Rows of more labels than this come from a slower cache.
-const READ_ROWS: (usize, u32) = (2640, 16);
+/// Up to this many opened labels have all their edges read in vector passes; with more, the labels that matter are found
+/// by the largest edge into each.
+const ROWS_READ: u32 = 24;
 
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,19 @@ struct Candidate<S> {
     value: S, // alpha + edge
 }
 
+/// Upper bounds of the values at a position over the opened labels before: `add + row[y]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The start scores: exact.
+    Start,
+    /// The edges of the only opened label: exact.
+    Only(u32),
+    /// The largest over all opened labels, gathered in `values`: exact.
+    Gathered,
+    /// The best score with the largest edge into each label.
+    Bounded,
+}
+
 /// One search over one lattice.
 pub(super) struct Search<'s, 'l, S: Float, E, T> {
     pub(super) lattice: &'l Lattice<'l, S>,
@@ -96,20 +109,26 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// one and cannot lead to any value above the floor; [`Search::deepen`] is there for the values that are not.
     fn open(&mut self, t: usize) -> Result<(), Stop> {
         self.memory.layers.push_layer();
-        let mut floor = self.first_floor(t)? - self.margin;
-        if floor.is_forbidden() {
-            return self.grope(t);
-        }
+        let mut floor = None;
         loop {
-            let rest = self.select(t, floor)?;
-            floor = floor.larger(self.weigh(t)? - self.margin);
-            match self.settle(t, floor, rest) {
+            let source = self.prepare(t)?;
+            let first = match floor {
+                None => self.first_floor(t, source)? - self.margin,
+                Some(floor) => floor,
+            };
+            if first.is_forbidden() {
+                return self.grope(t);
+            }
+            let rest = self.select(t, source, first)?;
+            let floor_now = first.larger(self.weigh(t)? - self.margin);
+            match self.settle(t, floor_now, rest) {
                 Ok(rest) => {
-                    self.commit(t, floor, rest);
+                    self.commit(t, floor_now, rest);
                     return Ok(());
                 }
                 Err(need) => self.deepen(t - 1, need)?,
             }
+            floor = Some(floor_now);
         }
     }
 
@@ -124,7 +143,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             self.tally.round();
-            let rest = self.select(t, floor)?;
+            let source = self.prepare(t)?;
+            let rest = self.select(t, source, floor)?;
             self.drop_opened(t);
             self.weigh(t)?;
             match self.settle(t, floor, rest) {
@@ -165,26 +185,61 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         t + 1 == self.lattice.positions()
     }
 
-    /// Whether the edges of all opened labels before `t` are to be read in vector passes.
-    fn reads_rows(&self, t: usize) -> bool {
-        let (labels, opened) = READ_ROWS;
-        self.lattice.labels() <= labels && self.memory.layers.layer(t - 1).opened <= opened
+    /// Chooses how to bound the values at `t`, and gathers them if that takes a pass of its own.
+    fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
+        if t == 0 {
+            return Ok(Source::Start);
+        }
+        let labels = self.lattice.labels();
+        let Memory { layers, values, buffer, .. } = &mut *self.memory;
+        let opened = layers.layer(t - 1).opened;
+        // Without a bound for each label, edges are computed one by one: only those that are needed.
+        if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
+            return Ok(Source::Bounded);
+        }
+        if let (1, Some((index, _))) = (opened, layers.opened(t - 1).next()) {
+            return Ok(Source::Only(index));
+        }
+        values.fill(S::FORBIDDEN);
+        for (_, entry) in layers.opened(t - 1) {
+            let row = self.edges.row(t, entry.label as usize, buffer);
+            S::max_plus_row(values, entry.alpha, &row[..labels]);
+        }
+        self.tally.edges(opened as usize * labels);
+        self.spend(opened as usize * labels.div_ceil(LANES))?;
+        Ok(Source::Gathered)
     }
 
-    /// What some label is sure to reach: the best one, if that is found by one pass, else the one with the best node
-    /// score. Forbidden if that cannot be had.
-    fn first_floor(&mut self, t: usize) -> Result<S, Stop> {
-        let node = self.lattice.node_row(t);
-        if t > 0 && !self.is_last(t) && self.reads_rows(t) {
-            let (before, after) = (self.edges.bounds(t), self.edges.bounds(t + 1));
-            let mut opened = self.memory.layers.opened(t - 1);
-            if let (PerLabel::Each(_), false, Some((_, only)), None) =
-                (before.column, after.dead_ends, opened.next(), opened.next())
-            {
-                let row = self.edges.row(t, only.label as usize, &mut self.memory.buffer);
-                let best = S::largest_value(only.alpha, &row[..node.len()], node);
-                return Ok(best + after.least_way_out());
+    /// The bounds of a source: a score to add, and a row to add it to.
+    fn bounds_of<'a>(
+        lattice: &'a Lattice<'_, S>,
+        edges: &'a E,
+        layers: &Layers<S>,
+        values: &'a mut AlignedVec<S>,
+        buffer: &'a mut AlignedVec<S>,
+        t: usize,
+        source: Source,
+    ) -> (S, &'a [S]) {
+        let labels = lattice.labels();
+        match source {
+            Source::Start => (S::ZERO, as_slice(border(lattice.start()), values)),
+            Source::Only(index) => {
+                let only = layers.entry(index);
+                (only.alpha, &edges.row(t, only.label as usize, buffer)[..labels])
             }
+            Source::Gathered => (S::ZERO, values),
+            Source::Bounded => (layers.layer(t - 1).best, as_slice(edges.bounds(t).column, values)),
+        }
+    }
+
+    /// What some label is sure to reach: the best one, if the values are exact and nothing can keep it from going on,
+    /// else the one with the best node score. Forbidden if that cannot be had.
+    fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
+        let node = self.lattice.node_row(t);
+        if source != Source::Bounded && !self.is_last(t) && !self.edges.bounds(t + 1).dead_ends {
+            let Memory { layers, values, buffer, .. } = &mut *self.memory;
+            let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
+            return Ok(S::largest_value(add, row, node) + self.edges.bounds(t + 1).least_way_out());
         }
         let (likely, _) = argmax(node).ok_or(Stop::NoPath)?;
         let mut looked = 0;
@@ -210,39 +265,17 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
     /// labels that are not opened the floor of their layer; then the node and the largest way out. All are sums in the
     /// judge's order, so no label is missed by rounding.
-    fn select(&mut self, t: usize, floor: S) -> Result<S, Stop> {
+    fn select(&mut self, t: usize, source: Source, floor: S) -> Result<S, Stop> {
         let node = self.lattice.node_row(t);
-        let labels = node.len();
         let ways_out =
             if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
-        let (mut passes, reads_rows) = (1, t > 0 && self.reads_rows(t));
+        let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
         let Memory { layers, values, buffer, ways_out: spread, found, .. } = &mut *self.memory;
+        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
         found.clear();
-        let ways_out = as_slice(ways_out, spread);
-        let rest = if t == 0 {
-            let start = as_slice(border(self.lattice.start()), values);
-            S::select_reaching(S::ZERO, start, S::FORBIDDEN, node, ways_out, floor, found)
-        } else {
-            let before = layers.layer(t - 1);
-            let (add, row) = match (self.edges.bounds(t).column, layers.opened(t - 1).next()) {
-                (PerLabel::Each(_), Some((_, only))) if reads_rows && before.opened == 1 => {
-                    (only.alpha, &self.edges.row(t, only.label as usize, buffer)[..labels])
-                }
-                (PerLabel::Each(_), _) if reads_rows => {
-                    values.fill(S::FORBIDDEN);
-                    for (_, entry) in layers.opened(t - 1) {
-                        let row = self.edges.row(t, entry.label as usize, buffer);
-                        S::max_plus_row(values, entry.alpha, &row[..labels]);
-                        passes += 1;
-                    }
-                    (S::ZERO, &values[..])
-                }
-                (column, _) => (before.best, as_slice(column, values)),
-            };
-            S::select_reaching(add, row, before.floor, node, ways_out, floor, found)
-        };
-        let found = self.memory.found.len();
-        self.spend((passes + 1) * labels.div_ceil(LANES) + LABEL_COST * found)?;
+        let rest = S::select_reaching(add, row, least, node, as_slice(ways_out, spread), floor, found);
+        let found = found.len();
+        self.spend(2 * node.len().div_ceil(LANES) + LABEL_COST * found)?;
         Ok(rest)
     }
 
