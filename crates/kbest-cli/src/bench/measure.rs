@@ -1,7 +1,8 @@
 //! Measuring decoders side by side: interleaved rounds, one thread, the best of them.
 //!
 //! Round `r` runs every contender once over all sequences, so that a noisy moment of the machine hits all alike; the
-//! best round is the least disturbed one. The first round is timed sequence by sequence, which lets it stop at the time
+//! best round is the least disturbed one. Before its turn, and untimed, all node scores are read and one sequence is
+//! decoded, so that everyone begins with the same caches, whoever went before. The first round is timed sequence by sequence, which lets it stop at the time
 //! limit and keeps the answers for comparison; later rounds are timed as a whole. Scratch and result are reused, as a
 //! user would. Counters come from a pass of their own, untimed.
 
@@ -141,6 +142,13 @@ impl<S: Float> Contender<S> {
         scratch: &mut Scratch<S>,
         answer: &mut Decoded<S>,
     ) -> Result<()> {
+        // To warm up: the node scores into the caches, and one decode for tables that edges make when first asked.
+        let begun = Instant::now();
+        lattices.iter().for_each(scan);
+        if let Some(first) = lattices.first() {
+            decode(&self.decoder, first, self.k, scratch, answer)?;
+        }
+        let warm_up = begun.elapsed().as_secs_f64();
         if round > 0 {
             let begun = Instant::now();
             for lattice in lattices {
@@ -149,12 +157,6 @@ impl<S: Float> Contender<S> {
             self.times.rounds.push(begun.elapsed().as_secs_f64());
             return Ok(());
         }
-        // One decode to warm up: caches, and tables that edges make when first asked.
-        let begun = Instant::now();
-        if let Some(first) = lattices.first() {
-            decode(&self.decoder, first, self.k, scratch, answer)?;
-        }
-        let warm_up = begun.elapsed().as_secs_f64();
         let mut total = 0.0;
         for lattice in lattices {
             let begun = Instant::now();
@@ -216,10 +218,7 @@ impl<S: Float> Limits<S> {
     }
 
     fn round(&mut self, lattices: &[Lattice<'_, S>], round: usize, limit: f64) {
-        let scan = |lattice: &Lattice<'_, S>| {
-            let rows = (0..lattice.positions()).map(|t| S::largest(lattice.node_row(t)));
-            black_box(rows.fold(S::ZERO, |sum, max| sum + max));
-        };
+        lattices.iter().for_each(scan);
         timed(&mut self.scan, lattices, round, limit, scan);
         let (matrix, alpha, next) = (&self.matrix, &self.alpha, &mut self.next);
         if let Some(times) = &mut self.max_plus {
@@ -231,6 +230,12 @@ impl<S: Float> Limits<S> {
             });
         }
     }
+}
+
+/// Reads all node scores of a lattice once.
+fn scan<S: Float>(lattice: &Lattice<'_, S>) {
+    let rows = (0..lattice.positions()).map(|t| S::largest(lattice.node_row(t)));
+    black_box(rows.fold(S::ZERO, |sum, max| sum + max));
 }
 
 /// One round of plain work, timed like a decoder's.

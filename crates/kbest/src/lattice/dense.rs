@@ -13,6 +13,9 @@ use std::sync::OnceLock;
 /// How many entries are looked at to guess the typical edge.
 const SAMPLE: usize = 4096;
 
+/// With no more than one exception in this many edges, a column is put together from the exceptions.
+const FEW_EXCEPTIONS: usize = 16;
+
 /// With more labels than this, walking down a column costs little next to the pass that needed it, and a second copy
 /// of the matrix costs much memory.
 const COLUMNS_UP_TO: usize = 1024;
@@ -137,6 +140,9 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        if self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels {
+            return self.as_sparse().column(t, y, buffer);
+        }
         if self.labels > COLUMNS_UP_TO {
             return super::edges::collect_column(self, self.labels, t, y, buffer);
         }

@@ -1,9 +1,14 @@
-//! The funnel for more than one path: the same search with a margin, then the enumeration of what it kept.
+//! The funnel for more than one path.
 //!
-//! With a margin `d` the search keeps every label on any path that scores within `d` of the best one. The `k` best paths
-//! among the kept labels are therefore the `k` best of all, if the last of them lies within `d`; otherwise its distance
-//! is a margin that suffices, and the search is run once more. The margin tried first is what earlier lattices needed.
+//! After the search for the best path, one pass backwards keeps every label on any path that loses no more than a margin
+//! `d` against it. A label kept at `t` with slack `s` (it is on a path that loses `d - s`) wants every label before it that
+//! leads to a value within `s` of its best one; what that label loses is taken from the slack. Layers are opened further
+//! where a label not opened could be wanted. The labels kept are exactly those that some path within the margin uses: two or
+//! three a position. On them the `k` best paths are enumerated; they are the `k` best of all if the last of them lies within
+//! the margin. Otherwise the margin is widened, to where that last one lies, and the backward pass is done again; the
+//! margin tried first is what earlier lattices needed.
 
+use super::layers::Layers;
 use super::search::{Budget, Memory, Search, Stop};
 use crate::decode::path_space::{self, Columns, PathSpace, Survivors};
 use crate::decode::{Decoded, Tally};
@@ -11,14 +16,24 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 
-/// The labels that a search kept, in the form that the enumeration wants, and its memory.
+/// The labels on paths within a margin, in the form that the enumeration wants, and its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
     offsets: Vec<usize>, // T + 1
     labels: Vec<LabelId>,
     alpha: Vec<S>,
-    column: Vec<(LabelId, S)>,
+    wanted: Vec<Wanted<S>>,       // of the position at hand
+    before: Vec<Wanted<S>>,       // of the position before it
+    place: Vec<u32>,              // by entry: where it stands in `before`, plus one
+    backwards: Vec<(LabelId, S)>, // all kept labels, the last position first
     pub(crate) paths: path_space::Memory<S>,
+}
+
+/// A label on some path within the margin, and how much of the margin is left for the way to it.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<S> {
+    entry: u32,
+    slack: S,
 }
 
 /// The margin that was enough lately, for the number of paths it was asked for.
@@ -32,45 +47,131 @@ impl UsualMargin {
     /// What to try first for `k` paths. Edges say how far scores are apart before anything is known.
     fn guess<S: Float>(&mut self, lattice: &Lattice<'_, S>, k: usize) -> f64 {
         if self.k != k {
-            *self = UsualMargin { k, margin: lattice.edges().magnitude() * (k as f64).log2() / 8.0 };
+            *self = UsualMargin { k, margin: lattice.edges().magnitude() * (k as f64).log2() / 32.0 };
         }
         self.margin
     }
 
-    /// Learns from a lattice that needed `gap`: quickly upwards, for a second search costs more than a wide one; slowly
-    /// downwards.
+    /// Learns from a lattice that needed `gap`, so that about two in three need no second pass.
     fn learn(&mut self, gap: f64) {
-        self.margin += if gap > self.margin { 0.5 * (gap - self.margin) } else { 0.05 * (gap - self.margin) };
+        let step = 0.05 * self.margin.max(gap);
+        self.margin += if gap > self.margin { 2.0 * step } else { -step };
     }
 }
 
 impl<S: Float> Kept<S> {
-    /// Takes over the opened labels of a finished search.
-    pub(super) fn take(&mut self, memory: &Memory<S>, positions: usize) {
-        self.offsets.clear();
-        self.labels.clear();
-        self.alpha.clear();
-        self.offsets.push(0);
-        for t in 0..positions {
-            self.column.clear();
-            self.column.extend(memory.layers.opened(t).map(|(_, entry)| (entry.label, entry.alpha)));
-            self.column.sort_unstable_by_key(|&(label, _)| label);
-            for &(label, alpha) in &self.column {
-                self.labels.push(label);
-                self.alpha.push(alpha);
-            }
-            self.offsets.push(self.labels.len());
-        }
-    }
-
     /// For the enumeration: the kept labels, and its memory.
     pub(crate) fn parts(&mut self) -> (Survivors<'_, S>, &mut path_space::Memory<S>) {
         let columns = Columns::Listed { offsets: &self.offsets, labels: &self.labels };
         (Survivors { alpha: &self.alpha, columns }, &mut self.paths)
     }
+
+    /// Wants an entry of the position before, with at least this slack.
+    fn want_before(&mut self, entry: u32, slack: S) {
+        match self.place[entry as usize] {
+            0 => {
+                self.before.push(Wanted { entry, slack });
+                self.place[entry as usize] = self.before.len() as u32;
+            }
+            place => {
+                let wanted = &mut self.before[place as usize - 1];
+                wanted.slack = wanted.slack.larger(slack);
+            }
+        }
+    }
+
+    /// Notes the labels of the position at hand and moves on to the one before it.
+    fn step_back(&mut self, layers: &Layers<S>) {
+        let first = self.backwards.len();
+        let notes = self.wanted.iter().map(|wanted| layers.entry(wanted.entry));
+        self.backwards.extend(notes.map(|entry| (entry.label, entry.alpha)));
+        self.backwards[first..].sort_unstable_by_key(|&(label, _)| std::cmp::Reverse(label));
+        self.offsets.push(self.backwards.len());
+        for wanted in &self.before {
+            self.place[wanted.entry as usize] = 0;
+        }
+        std::mem::swap(&mut self.wanted, &mut self.before);
+        self.before.clear();
+    }
+
+    /// Turns the notes around: first position first, labels ascending.
+    fn turn_around(&mut self) {
+        let all = self.backwards.len();
+        self.offsets.reverse();
+        self.offsets.iter_mut().for_each(|offset| *offset = all - *offset);
+        self.labels.clear();
+        self.alpha.clear();
+        for &(label, alpha) in self.backwards.iter().rev() {
+            self.labels.push(label);
+            self.alpha.push(alpha);
+        }
+    }
 }
 
-/// Searches with a margin and keeps every label on any path that loses at most `margin` (infinity: on any legal path).
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// After [`Search::run`]: keeps every label on any path that loses at most `margin` against the best (infinity: on
+    /// any legal path).
+    pub(super) fn keep_within(&mut self, margin: f64, kept: &mut Kept<S>) -> Result<(), Stop> {
+        // Slacks are differences of rounded sums; what that may cost is added to begin with.
+        let margin = S::from_f64_up(margin) + self.lattice.rounding_slack();
+        let last = self.lattice.positions() - 1;
+        kept.backwards.clear();
+        kept.offsets.clear();
+        kept.offsets.push(0);
+        kept.wanted.clear();
+        kept.before.clear();
+        kept.place.clear();
+        self.tally.round();
+        let best =
+            self.memory.layers.opened(last).fold(S::FORBIDDEN, |best, (_, entry)| best.larger(entry.reach));
+        self.deepen(last, best - margin)?;
+        let reaching = self.memory.layers.opened(last).filter(|(_, entry)| entry.reach >= best - margin);
+        kept.wanted
+            .extend(reaching.map(|(i, entry)| Wanted { entry: i, slack: margin - (best - entry.reach) }));
+        for t in (1..=last).rev() {
+            for i in 0..kept.wanted.len() {
+                self.want_predecessors(t, kept.wanted[i], kept)?;
+            }
+            kept.step_back(&self.memory.layers);
+        }
+        kept.step_back(&self.memory.layers);
+        kept.turn_around();
+        Ok(())
+    }
+
+    /// Wants every label before `wanted`, which is at position `t`, that leads to a value within its slack of the best.
+    fn want_predecessors(&mut self, t: usize, wanted: Wanted<S>, kept: &mut Kept<S>) -> Result<(), Stop> {
+        let entry = *self.memory.layers.entry(wanted.entry);
+        let y = entry.label as usize;
+        let back = self.memory.layers.entry(entry.back);
+        let value = back.alpha + self.edges.get(t, back.label as usize, y);
+        let limit = value - wanted.slack;
+        let layer = self.memory.layers.layer(t - 1);
+        // Upper bounds: labels not opened lead to values below the layer's floor, and to none above `others`.
+        let others = layer.rest + self.edges.bounds(t).column.at(y);
+        if layer.floor > limit && others >= limit {
+            self.open_toward(t - 1, entry.label, limit)?;
+        }
+        kept.place.resize(self.memory.layers.len(), 0);
+        let mut looked = 1;
+        let mut opened = self.memory.layers.opened(t - 1);
+        while let Some((index, before)) = opened.next() {
+            if before.reach < limit {
+                opened.end_run(); // upper bound: neither this label nor any after it in its run leads to as much
+                continue;
+            }
+            looked += 1;
+            let score = before.alpha + self.edges.get(t, before.label as usize, y);
+            if score >= limit && !score.is_forbidden() {
+                kept.want_before(index, wanted.slack - (value - score));
+            }
+        }
+        self.tally.edges(looked);
+        self.spend(looked)
+    }
+}
+
+/// Searches, and keeps every label on any path that loses at most `margin` (infinity: on any legal path).
 pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     lattice: &Lattice<'_, S>,
     edges: &E,
@@ -80,11 +181,9 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     kept: &mut Kept<S>,
     tally: &mut T,
 ) -> Result<(), Stop> {
-    // The search subtracts and compares rounded sums; the slack makes up for that.
-    let margin = S::from_f64_up(margin) + lattice.rounding_slack();
-    Search { lattice, edges, memory, tally, margin, budget }.run()?;
-    kept.take(memory, lattice.positions());
-    Ok(())
+    let mut search = Search { lattice, edges, memory, tally, budget };
+    search.run()?;
+    search.keep_within(margin, kept)
 }
 
 /// Pushes the `k` best paths, if they are found within the budget.
@@ -99,27 +198,30 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     tally: &mut T,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
+    let mut search = Search { lattice, edges, memory, tally, budget };
+    search.run()?;
     let mut margin = usual.guess(lattice, k);
     loop {
-        keep_within(lattice, edges, margin, budget, memory, kept, tally)?;
+        search.keep_within(margin, kept)?;
         out.clear_paths();
         let (survivors, paths) = kept.parts();
-        PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out);
+        PathSpace::new(lattice, edges, survivors, paths).push_best(k, search.tally, out);
         let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
         let gap = match out.paths.get(k - 1) {
             Some(last) => best - last.score.to_f64(),
             None if margin == f64::INFINITY => return Ok(()), // there are no more
             None => f64::INFINITY,
         };
-        if gap <= margin {
+        if gap.is_finite() {
             usual.learn(gap);
+        }
+        if gap <= margin {
             return Ok(());
         }
         // Too few paths within the margin: widen it until there are enough, then to where the last of them lies.
         let spread = lattice.edges().magnitude() + lattice.largest_node_magnitude();
-        let wider = 2.0 * margin + 0.1 * spread;
+        let wider = 2.0 * margin + 0.02 * spread;
         margin = if gap.is_finite() {
-            usual.learn(gap);
             gap
         } else if wider < 16.0 * spread {
             wider

@@ -8,19 +8,18 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A label whose forward score is known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<S> {
-    pub(crate) label: u32,
+pub(super) struct Entry<S> {
+    pub(super) label: u32,
     /// Index of the entry before this one on the best path to it.
     pub(super) back: u32,
     /// Forward score: the judge's score of that path.
-    pub(crate) alpha: S,
+    pub(super) alpha: S,
     /// `alpha` plus the largest edge out of the label (plus the end score at the last position): no path over this
     /// label reaches more at the next position, its node left out.
     pub(super) reach: S,
 }
 
-/// A run of entries in descending reach. A layer is a chain of them: each time a layer is opened further, a run with
-/// smaller reaches is added.
+/// A run of entries in descending reach. A layer is a chain of them: one is added each time a layer is opened further.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     first: u32,
@@ -73,9 +72,15 @@ impl<S: Float> Layers<S> {
 
     /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have. No label left out has a
     /// larger score than `rest`.
-    pub(super) fn extend(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S, rest: S) {
+    pub(super) fn lower(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S, rest: S) {
         let layer = &mut self.layers[t];
         (layer.floor, layer.rest) = (floor, rest);
+        self.add(t, fresh);
+    }
+
+    /// Adds some labels to a layer that it did not have.
+    pub(super) fn add(&mut self, t: usize, fresh: &mut [Entry<S>]) {
+        let layer = &mut self.layers[t];
         layer.opened += fresh.len() as u32;
         if fresh.is_empty() {
             return;
@@ -95,7 +100,7 @@ impl<S: Float> Layers<S> {
         layer.tail = segment;
     }
 
-    /// The opened labels of a position in descending reach, with their indices.
+    /// The opened labels of a position, with their indices: runs in descending reach.
     #[inline(always)]
     pub(super) fn opened(&self, t: usize) -> Opened<'_, S> {
         Opened { layers: self, segment: self.layers[t].head, at: 0, past: 0 }
@@ -104,6 +109,11 @@ impl<S: Float> Layers<S> {
     #[inline(always)]
     pub(super) fn entry(&self, index: u32) -> &Entry<S> {
         &self.entries[index as usize]
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Pushes the best path: the last label with the largest reach, the lowest among equals, and the way back from it.
@@ -149,6 +159,14 @@ pub(super) struct Opened<'a, S> {
     segment: u32,
     at: u32,
     past: u32,
+}
+
+impl<S> Opened<'_, S> {
+    /// Passes over the rest of a run: what follows in it has no larger reach.
+    #[inline(always)]
+    pub(super) fn end_run(&mut self) {
+        self.at = self.past;
+    }
 }
 
 impl<'a, S> Iterator for Opened<'a, S> {

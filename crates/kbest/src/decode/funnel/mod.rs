@@ -80,7 +80,7 @@ pub(crate) fn try_search<S: Float>(
     let Memory { search: memory, kept, usual } = &mut scratch.funnel;
     with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
         if k == 1 {
-            Search { lattice, edges, memory, tally, margin: S::ZERO, budget }.run()?;
+            Search { lattice, edges, memory, tally, budget }.run()?;
             memory.layers.trace(out);
             Ok(())
         } else {

@@ -73,14 +73,21 @@ enum Source {
     Bounded,
 }
 
+/// What the labels of a position are wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Any label after them, or the end.
+    Any,
+    /// One label after them.
+    Label(u32),
+}
+
 /// One search over one lattice.
 pub(super) struct Search<'s, 'l, S: Float, E, T> {
     pub(super) lattice: &'l Lattice<'l, S>,
     pub(super) edges: &'l E,
     pub(super) memory: &'s mut Memory<S>,
     pub(super) tally: &'s mut T,
-    /// Keep every label on any path that loses at most this much against the best.
-    pub(super) margin: S,
     pub(super) budget: Budget,
 }
 
@@ -91,7 +98,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.layers.clear();
         memory.values.resize_for_overwrite(labels);
         memory.buffer.resize_for_overwrite(padded(labels));
-        memory.ways_out.resize_for_overwrite(labels);
+        memory.ways_out.resize_for_overwrite(padded(labels));
         memory.is_open.clear();
         memory.is_open.resize(labels, false);
         memory.pending.clear();
@@ -113,15 +120,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         loop {
             let source = self.prepare(t)?;
             let first = match floor {
-                None => self.first_floor(t, source)? - self.margin,
+                None => self.first_floor(t, source)?,
                 Some(floor) => floor,
             };
             if first.is_forbidden() {
                 return self.grope(t);
             }
-            let rest = self.select(t, source, first)?;
-            let floor_now = first.larger(self.weigh(t)? - self.margin);
-            match self.settle(t, floor_now, rest) {
+            let rest = self.select(t, source, Goal::Any, first)?;
+            let floor_now = first.larger(self.weigh(t)?);
+            match self.settle(t, Goal::Any, floor_now, rest) {
                 Ok(rest) => {
                     self.commit(t, floor_now, rest);
                     return Ok(());
@@ -134,7 +141,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Opens position `t` down to `floor`, and positions before it as far as that needs.
     #[cold]
-    fn deepen(&mut self, t: usize, floor: S) -> Result<(), Stop> {
+    pub(super) fn deepen(&mut self, t: usize, floor: S) -> Result<(), Stop> {
         let bottom = self.memory.pending.len();
         self.memory.pending.push((t, floor));
         while let Some(&(t, floor)) = self.memory.pending[bottom..].last() {
@@ -144,14 +151,34 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             }
             self.tally.round();
             let source = self.prepare(t)?;
-            let rest = self.select(t, source, floor)?;
+            let rest = self.select(t, source, Goal::Any, floor)?;
             self.drop_opened(t);
             self.weigh(t)?;
-            match self.settle(t, floor, rest) {
+            match self.settle(t, Goal::Any, floor, rest) {
                 Ok(rest) => self.commit(t, floor, rest),
                 Err(need) => self.memory.pending.push((t - 1, need)),
             }
         }
+        Ok(())
+    }
+
+    /// Opens every label at `t` that leads to label `after` with a value of at least `floor`, and positions before as far
+    /// as that needs.
+    pub(super) fn open_toward(&mut self, t: usize, after: u32, floor: S) -> Result<(), Stop> {
+        let goal = Goal::Label(after);
+        loop {
+            self.tally.round();
+            let source = self.prepare(t)?;
+            let rest = self.select(t, source, goal, floor)?;
+            self.drop_opened(t);
+            self.weigh(t)?;
+            match self.settle(t, goal, floor, rest) {
+                Ok(_) => break,
+                Err(need) => self.deepen(t - 1, need)?,
+            }
+        }
+        self.tally.nodes(t, self.memory.fresh.len());
+        self.memory.layers.add(t, &mut self.memory.fresh);
         Ok(())
     }
 
@@ -173,12 +200,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         } else {
             self.memory.layers.layer(t).best + self.edges.bounds(t + 1).least_way_out()
         };
-        self.deepen(t, sure - self.margin)
+        self.deepen(t, sure)
     }
 
     fn commit(&mut self, t: usize, floor: S, rest: S) {
         self.tally.nodes(t, self.memory.fresh.len());
-        self.memory.layers.extend(t, &mut self.memory.fresh, floor, rest);
+        self.memory.layers.lower(t, &mut self.memory.fresh, floor, rest);
     }
 
     fn is_last(&self, t: usize) -> bool {
@@ -222,13 +249,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     ) -> (S, &'a [S]) {
         let labels = lattice.labels();
         match source {
-            Source::Start => (S::ZERO, as_slice(border(lattice.start()), values)),
+            Source::Start => (S::ZERO, as_slice(border(lattice.start()), values, labels)),
             Source::Only(index) => {
                 let only = layers.entry(index);
                 (only.alpha, &edges.row(t, only.label as usize, buffer)[..labels])
             }
             Source::Gathered => (S::ZERO, values),
-            Source::Bounded => (layers.layer(t - 1).best, as_slice(edges.bounds(t).column, values)),
+            Source::Bounded => (layers.layer(t - 1).best, as_slice(edges.bounds(t).column, values, labels)),
         }
     }
 
@@ -265,15 +292,20 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
     /// labels that are not opened the floor of their layer; then the node and the largest way out. All are sums in the
     /// judge's order, so no label is missed by rounding.
-    fn select(&mut self, t: usize, source: Source, floor: S) -> Result<S, Stop> {
+    fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
         let node = self.lattice.node_row(t);
-        let ways_out =
-            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
         let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
         let Memory { layers, values, buffer, ways_out: spread, found, .. } = &mut *self.memory;
+        let ways_out = match goal {
+            Goal::Any if t + 1 == self.lattice.positions() => {
+                as_slice(border(self.lattice.end()), spread, node.len())
+            }
+            Goal::Any => as_slice(self.edges.bounds(t + 1).row, spread, node.len()),
+            Goal::Label(y) => &self.edges.column(t + 1, y as usize, spread)[..node.len()],
+        };
         let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
         found.clear();
-        let rest = S::select_reaching(add, row, least, node, as_slice(ways_out, spread), floor, found);
+        let rest = S::select_reaching(add, row, least, node, ways_out, floor, found);
         let found = found.len();
         self.spend(2 * node.len().div_ceil(LANES) + LABEL_COST * found)?;
         Ok(rest)
@@ -315,10 +347,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return (self.lattice.start().map_or(S::ZERO, |start| start[y]), NONE);
         }
         let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
-        for (index, entry) in self.memory.layers.opened(t - 1) {
-            // Upper bound: neither this label nor any after it leads to what is found already.
+        let mut opened = self.memory.layers.opened(t - 1);
+        while let Some((index, entry)) = opened.next() {
+            // Upper bound: neither this label nor any after it in its run leads to what is found already.
             if entry.reach < value {
-                break;
+                opened.end_run();
+                continue;
             }
             *looked += 1;
             let score = entry.alpha + self.edges.get(t, entry.label as usize, y);
@@ -332,7 +366,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Makes the candidates that reach `floor` ready to be opened, and returns a bound on the scores of all others, given
     /// that of the labels not found. If one of them may have a better way in over a label that is not opened, the error
     /// is how far the position before must be opened for all of them to be settled.
-    fn settle(&mut self, t: usize, floor: S, mut rest: S) -> Result<S, S> {
+    fn settle(&mut self, t: usize, goal: Goal, floor: S, mut rest: S) -> Result<S, S> {
         let node = self.lattice.node_row(t);
         let ways_out =
             if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
@@ -347,29 +381,32 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         fresh.clear();
         for &Candidate { label, back, value } in candidates.iter() {
             let y = label as usize;
-            let way_out = ways_out.at(y);
+            let way_out = match goal {
+                Goal::Any => ways_out.at(y),
+                Goal::Label(after) => self.edges.get(t + 1, y, after as usize),
+            };
             // Labels not opened before lead to values strictly below `floor_before`, and to none above `others`. So the
-            // best way in is found if its value, less the margin, is not below the one or above the other.
+            // best way in is found if its value is not below the one, or above the other.
             let others = rest_before + column.at(y);
-            let settled = value - self.margin >= floor_before || value - self.margin > others;
+            let settled = value >= floor_before || value > others;
             let at_most = if settled { value } else { value.larger(smaller(floor_before, others)) };
             let score = at_most + node[y];
             let reach = score + way_out;
             if reach < floor || reach.is_forbidden() {
                 rest = rest.larger(score); // upper bound: it does not reach the floor
             } else if settled {
-                fresh.push(Entry { label, back, alpha: score, reach });
+                fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
             } else {
                 // Only a value that reaches the floor, and is not worse than the label's own, need be found.
-                let useful = value.larger(floor - way_out - node[y]) - self.margin;
-                let wanted = if useful < floor_before { useful } else { value - self.margin };
+                let useful = value.larger(floor - way_out - node[y]);
+                let wanted = if useful < floor_before { useful } else { value };
                 need = Some(need.map_or(wanted, |need| smaller(wanted, need)));
             }
         }
         need.map_or(Ok(rest), Err)
     }
 
-    fn spend(&mut self, edges: usize) -> Result<(), Stop> {
+    pub(super) fn spend(&mut self, edges: usize) -> Result<(), Stop> {
         self.budget.left = self.budget.left.checked_sub(edges).ok_or(Stop::OverBudget)?;
         Ok(())
     }
@@ -385,12 +422,12 @@ fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
 }
 
 /// One bound a label, spread out if it is the same for all.
-fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>) -> &'a [S] {
+fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>, labels: usize) -> &'a [S] {
     match bounds {
         PerLabel::Each(bounds) => bounds,
         PerLabel::All(bound) => {
-            buffer.fill(bound);
-            buffer
+            buffer[..labels].fill(bound);
+            &buffer[..labels]
         }
     }
 }
