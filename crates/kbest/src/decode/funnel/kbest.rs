@@ -5,16 +5,21 @@
 //! leads to a value within `s` of its best one; what that label loses is taken from the slack. Layers are opened further
 //! where a label not opened could be wanted. The labels kept are exactly those that some path within the margin uses: two or
 //! three a position. On them the `k` best paths are enumerated; they are the `k` best of all if the last of them lies within
-//! the margin. Otherwise the margin is widened, to where that last one lies, and the backward pass is done again; the
-//! margin tried first is what earlier lattices needed.
+//! the margin.
+//!
+//! The margin comes from paths that differ from the best one in a single label, which one vector pass a position scores:
+//! what the `k`-th best of them loses is enough. Only where there are not so many (short sequences, many forbidden labels)
+//! is it widened step by step.
 
 use super::layers::Layers;
-use super::search::{Budget, Memory, Search, Stop};
+use super::search::{Budget, Goal, Memory, Search, Stop, as_slice, border};
 use crate::decode::path_space::{self, Columns, PathSpace, Survivors};
 use crate::decode::{Decoded, Tally};
-use crate::kernel::Float;
+use crate::kernel::{AlignedVec, Float, LANES};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// The labels on paths within a margin, in the form that the enumeration wants, and its memory.
 #[derive(Debug, Default)]
@@ -26,6 +31,9 @@ pub(crate) struct Kept<S> {
     before: Vec<Wanted<S>>,       // of the position before it
     place: Vec<u32>,              // by entry: where it stands in `before`, plus one
     backwards: Vec<(LabelId, S)>, // all kept labels, the last position first
+    best: Vec<u32>,               // the entries of the best path
+    losses: BinaryHeap<Loss>,     // the smallest losses of a single label changed, largest on top
+    usual: f64,                   // the margin that was enough last time
     pub(crate) paths: path_space::Memory<S>,
 }
 
@@ -34,29 +42,6 @@ pub(crate) struct Kept<S> {
 struct Wanted<S> {
     entry: u32,
     slack: S,
-}
-
-/// The margin that was enough lately, for the number of paths it was asked for.
-#[derive(Debug, Default)]
-pub(crate) struct UsualMargin {
-    k: usize,
-    margin: f64,
-}
-
-impl UsualMargin {
-    /// What to try first for `k` paths. Edges say how far scores are apart before anything is known.
-    fn guess<S: Float>(&mut self, lattice: &Lattice<'_, S>, k: usize) -> f64 {
-        if self.k != k {
-            *self = UsualMargin { k, margin: lattice.edges().magnitude() * (k as f64).log2() / 32.0 };
-        }
-        self.margin
-    }
-
-    /// Learns from a lattice that needed `gap`, so that about two in three need no second pass.
-    fn learn(&mut self, gap: f64) {
-        let step = 0.05 * self.margin.max(gap);
-        self.margin += if gap > self.margin { 2.0 * step } else { -step };
-    }
 }
 
 impl<S: Float> Kept<S> {
@@ -108,7 +93,67 @@ impl<S: Float> Kept<S> {
     }
 }
 
+/// What a path loses against the best one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Loss(f64);
+
+impl Eq for Loss {}
+
+impl PartialOrd for Loss {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Loss {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// After [`Search::run`]: a margin within which `k` paths lie, from the best path with one label changed. `None` if
+    /// there are not so many of these that lose no more than `limit`.
+    fn margin_for(&mut self, k: usize, limit: f64, kept: &mut Kept<S>) -> Result<Option<f64>, Stop> {
+        let (positions, labels) = (self.lattice.positions(), self.lattice.labels());
+        self.memory.layers.best_entries(&mut kept.best);
+        kept.losses.clear();
+        for t in 0..positions {
+            let node = self.lattice.node_row(t);
+            let Memory { layers, values, buffer, ways_out, found, .. } = &mut *self.memory;
+            let here = layers.entry(kept.best[t]);
+            let (add, row) = match t {
+                0 => (S::ZERO, spread(self.lattice.start(), values, labels)),
+                _ => {
+                    let before = layers.entry(kept.best[t - 1]);
+                    (before.alpha, &self.edges.row(t, before.label as usize, buffer)[..labels])
+                }
+            };
+            let way_out = match kept.best.get(t + 1) {
+                Some(&after) => {
+                    &self.edges.column(t + 1, layers.entry(after).label as usize, ways_out)[..labels]
+                }
+                None => spread(self.lattice.end(), ways_out, labels),
+            };
+            let best = here.alpha + way_out[here.label as usize];
+            let worst =
+                if kept.losses.len() < k - 1 { limit } else { kept.losses.peek().map_or(limit, |l| l.0) };
+            found.clear();
+            S::select_reaching(add, row, S::FORBIDDEN, node, way_out, best - S::from_f64(worst), found);
+            for &y in found.iter().filter(|&&y| y != here.label) {
+                let y = y as usize;
+                let loss = best - (add + row[y] + node[y] + way_out[y]);
+                kept.losses.push(Loss(loss.to_f64().max(0.0)));
+                if kept.losses.len() == k {
+                    kept.losses.pop();
+                }
+            }
+            let found = found.len();
+            self.spend(2 * labels.div_ceil(LANES) + found)?;
+        }
+        Ok(kept.losses.peek().filter(|_| kept.losses.len() == k - 1).map(|loss| loss.0))
+    }
+
     /// After [`Search::run`]: keeps every label on any path that loses at most `margin` against the best (infinity: on
     /// any legal path).
     pub(super) fn keep_within(&mut self, margin: f64, kept: &mut Kept<S>) -> Result<(), Stop> {
@@ -124,7 +169,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.tally.round();
         let best =
             self.memory.layers.opened(last).fold(S::FORBIDDEN, |best, (_, entry)| best.larger(entry.reach));
-        self.deepen(last, best - margin)?;
+        self.deepen(last, Goal::Any, best - margin)?;
         let reaching = self.memory.layers.opened(last).filter(|(_, entry)| entry.reach >= best - margin);
         kept.wanted
             .extend(reaching.map(|(i, entry)| Wanted { entry: i, slack: margin - (best - entry.reach) }));
@@ -150,7 +195,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         // Upper bounds: labels not opened lead to values below the layer's floor, and to none above `others`.
         let others = layer.rest + self.edges.bounds(t).column.at(y);
         if layer.floor > limit && others >= limit {
-            self.open_toward(t - 1, entry.label, limit)?;
+            self.deepen(t - 1, Goal::Label(entry.label), limit)?;
         }
         kept.place.resize(self.memory.layers.len(), 0);
         let mut looked = 1;
@@ -194,13 +239,18 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     budget: Budget,
     memory: &mut Memory<S>,
     kept: &mut Kept<S>,
-    usual: &mut UsualMargin,
     tally: &mut T,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
-    let mut margin = usual.guess(lattice, k);
+    let spread = lattice.edges().magnitude() + lattice.largest_node_magnitude();
+    // Rather too many changed labels than too few; but not all of them.
+    let limit = if kept.usual > 0.0 { 4.0 * kept.usual } else { spread };
+    let mut margin = match search.margin_for(k, limit, kept)? {
+        Some(margin) => margin,
+        None => search.margin_for(k, f64::INFINITY, kept)?.unwrap_or(limit),
+    };
     loop {
         search.keep_within(margin, kept)?;
         out.clear_paths();
@@ -212,14 +262,11 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             None if margin == f64::INFINITY => return Ok(()), // there are no more
             None => f64::INFINITY,
         };
-        if gap.is_finite() {
-            usual.learn(gap);
-        }
         if gap <= margin {
+            kept.usual = margin;
             return Ok(());
         }
         // Too few paths within the margin: widen it until there are enough, then to where the last of them lies.
-        let spread = lattice.edges().magnitude() + lattice.largest_node_magnitude();
         let wider = 2.0 * margin + 0.02 * spread;
         margin = if gap.is_finite() {
             gap
@@ -229,4 +276,9 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             f64::INFINITY
         };
     }
+}
+
+/// Start or end scores; zeros if there are none.
+fn spread<'a, S: Float>(scores: Option<&'a [S]>, buffer: &'a mut AlignedVec<S>, labels: usize) -> &'a [S] {
+    as_slice(border(scores), buffer, labels)
 }

@@ -1,6 +1,5 @@
 //! What the funnel remembers of each position: the opened labels, best reach first.
 
-use crate::decode::Decoded;
 use crate::kernel::Float;
 
 /// No segment, no entry.
@@ -116,22 +115,26 @@ impl<S: Float> Layers<S> {
         self.entries.len()
     }
 
-    /// Pushes the best path: the last label with the largest reach, the lowest among equals, and the way back from it.
-    pub(super) fn trace(&self, out: &mut Decoded<S>) {
-        let positions = self.layers.len();
-        let (mut at, mut last) = (NONE, None::<&Entry<S>>);
-        for (index, entry) in self.opened(positions - 1) {
-            let better = last.is_none_or(|last| {
+    /// The entries of the best path: the last label with the largest reach, the lowest among equals, and the way back.
+    ///
+    /// # Panics
+    /// If the search has not opened a last label.
+    pub(super) fn best_entries(&self, entries: &mut Vec<u32>) {
+        let mut last: Option<(u32, &Entry<S>)> = None;
+        for (index, entry) in self.opened(self.layers.len() - 1) {
+            let better = last.is_none_or(|(_, last)| {
                 entry.reach > last.reach || (entry.reach == last.reach && entry.label < last.label)
             });
             if better {
-                (at, last) = (index, Some(entry));
+                last = Some((index, entry));
             }
         }
-        let score = last.expect("a finished search opened a last label").reach;
-        for label in out.push_path(positions, score).iter_mut().rev() {
-            let entry = &self.entries[at as usize];
-            (*label, at) = (entry.label, entry.back);
+        let mut at = last.expect("a finished search opened a last label").0;
+        entries.clear();
+        entries.resize(self.layers.len(), 0);
+        for entry in entries.iter_mut().rev() {
+            *entry = at;
+            at = self.entries[at as usize].back;
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
-pub(crate) use kbest::{Kept, UsualMargin, keep_within};
+pub(crate) use kbest::{Kept, keep_within};
 pub(crate) use search::{Budget, Stop};
 
 /// Our own decoder.
@@ -42,7 +42,6 @@ pub struct Funnel;
 pub(crate) struct Memory<S> {
     pub(crate) search: search::Memory<S>,
     pub(crate) kept: Kept<S>,
-    usual: UsualMargin,
 }
 
 impl<S: Float> Decode<S> for Funnel {
@@ -77,14 +76,14 @@ pub(crate) fn try_search<S: Float>(
     scratch: &mut Scratch<S>,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
-    let Memory { search: memory, kept, usual } = &mut scratch.funnel;
+    let Memory { search: memory, kept } = &mut scratch.funnel;
     with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
         if k == 1 {
             Search { lattice, edges, memory, tally, budget }.run()?;
-            memory.layers.trace(out);
+            memory.push_best(out);
             Ok(())
         } else {
-            kbest::push_kbest(lattice, edges, k, budget, memory, kept, usual, tally, out)
+            kbest::push_kbest(lattice, edges, k, budget, memory, kept, tally, out)
         }
     }))
 }

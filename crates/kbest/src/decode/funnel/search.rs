@@ -1,9 +1,10 @@
 //! The funnel's search: forward, one position after another, opening earlier ones further where that is needed.
 
 use super::layers::{Entry, Layers, NONE};
-use crate::decode::Tally;
+use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, LANES, argmax, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
+use std::collections::HashMap;
 
 /// Up to this many opened labels have all their edges read in vector passes; with more, the labels that matter are found
 /// by the largest edge into each.
@@ -42,14 +43,28 @@ const POSITION_COST: usize = 4 * LABEL_COST;
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
-    values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
-    buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
-    ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
-    found: Vec<u32>,       // labels that may reach the floor
-    candidates: Vec<Candidate<S>>, // the best way into each of them
-    fresh: Vec<Entry<S>>,  // labels about to be opened
-    pending: Vec<(usize, S)>, // positions to be opened further, and how far
-    is_open: Vec<bool>,    // L: labels that the layer at hand has already
+    pub(super) values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
+    pub(super) buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
+    pub(super) ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
+    pub(super) found: Vec<u32>,       // labels that may reach the floor
+    candidates: Vec<Candidate<S>>,    // the best way into each of them
+    fresh: Vec<Entry<S>>,             // labels about to be opened
+    jobs: Vec<Job<S>>,                // positions to be opened further
+    best: Vec<u32>,                   // the entries of the best path
+    toward: HashMap<(usize, u32), S>, // by position and label after it: how far it was opened toward that label
+    is_open: Vec<bool>,               // L: labels that the layer at hand has already
+}
+
+impl<S: Float> Memory<S> {
+    /// After a search: pushes the best path.
+    pub(super) fn push_best(&mut self, out: &mut Decoded<S>) {
+        self.layers.best_entries(&mut self.best);
+        let last = self.layers.entry(self.best[self.best.len() - 1]);
+        let path = out.push_path(self.best.len(), last.reach);
+        for (label, &entry) in path.iter_mut().zip(&self.best) {
+            *label = self.layers.entry(entry).label;
+        }
+    }
 }
 
 /// The best way into a label over the opened labels before it.
@@ -82,6 +97,14 @@ pub(super) enum Goal {
     Label(u32),
 }
 
+/// A position to be opened so far that every label that reaches the floor, on the way to the goal, is open.
+#[derive(Debug, Clone, Copy)]
+struct Job<S> {
+    t: usize,
+    goal: Goal,
+    floor: S,
+}
+
 /// One search over one lattice.
 pub(super) struct Search<'s, 'l, S: Float, E, T> {
     pub(super) lattice: &'l Lattice<'l, S>,
@@ -101,7 +124,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.ways_out.resize_for_overwrite(padded(labels));
         memory.is_open.clear();
         memory.is_open.resize(labels, false);
-        memory.pending.clear();
+        memory.jobs.clear();
+        memory.toward.clear();
         self.tally.round();
         let passes = 4 * labels.div_ceil(LANES);
         for t in 0..self.lattice.positions() {
@@ -128,58 +152,52 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             }
             let rest = self.select(t, source, Goal::Any, first)?;
             let floor_now = first.larger(self.weigh(t)?);
-            match self.settle(t, Goal::Any, floor_now, rest) {
-                Ok(rest) => {
-                    self.commit(t, floor_now, rest);
-                    return Ok(());
-                }
-                Err(need) => self.deepen(t - 1, need)?,
+            let job = Job { t, goal: Goal::Any, floor: floor_now };
+            if let Some(rest) = self.settle(job, rest) {
+                self.commit(job, rest);
+                return Ok(());
             }
+            self.work_off()?;
             floor = Some(floor_now);
         }
     }
 
-    /// Opens position `t` down to `floor`, and positions before it as far as that needs.
+    /// Opens position `t` down to `floor`, on the way to a goal, and positions before it as far as that needs.
+    pub(super) fn deepen(&mut self, t: usize, goal: Goal, floor: S) -> Result<(), Stop> {
+        self.memory.jobs.push(Job { t, goal, floor });
+        self.work_off()
+    }
+
+    /// Does all jobs, those first that others have to wait for.
     #[cold]
-    pub(super) fn deepen(&mut self, t: usize, floor: S) -> Result<(), Stop> {
-        let bottom = self.memory.pending.len();
-        self.memory.pending.push((t, floor));
-        while let Some(&(t, floor)) = self.memory.pending[bottom..].last() {
-            if self.memory.layers.layer(t).floor <= floor {
-                self.memory.pending.pop();
+    fn work_off(&mut self) -> Result<(), Stop> {
+        while let Some(&job) = self.memory.jobs.last() {
+            if self.floor_toward(job.t, job.goal) <= job.floor {
+                self.memory.jobs.pop();
                 continue;
             }
             self.tally.round();
-            let source = self.prepare(t)?;
-            let rest = self.select(t, source, Goal::Any, floor)?;
-            self.drop_opened(t);
-            self.weigh(t)?;
-            match self.settle(t, Goal::Any, floor, rest) {
-                Ok(rest) => self.commit(t, floor, rest),
-                Err(need) => self.memory.pending.push((t - 1, need)),
+            let source = self.prepare(job.t)?;
+            let rest = self.select(job.t, source, job.goal, job.floor)?;
+            self.drop_opened(job.t);
+            self.weigh(job.t)?;
+            if let Some(rest) = self.settle(job, rest) {
+                self.commit(job, rest);
             }
         }
         Ok(())
     }
 
-    /// Opens every label at `t` that leads to label `after` with a value of at least `floor`, and positions before as far
-    /// as that needs.
-    pub(super) fn open_toward(&mut self, t: usize, after: u32, floor: S) -> Result<(), Stop> {
-        let goal = Goal::Label(after);
-        loop {
-            self.tally.round();
-            let source = self.prepare(t)?;
-            let rest = self.select(t, source, goal, floor)?;
-            self.drop_opened(t);
-            self.weigh(t)?;
-            match self.settle(t, goal, floor, rest) {
-                Ok(_) => break,
-                Err(need) => self.deepen(t - 1, need)?,
-            }
+    /// Every label at `t` that is not opened leads to values strictly below this on the way to the goal.
+    fn floor_toward(&self, t: usize, goal: Goal) -> S {
+        let floor = self.memory.layers.layer(t).floor;
+        match goal {
+            Goal::Any => floor,
+            Goal::Label(after) => match self.memory.toward.get(&(t, after)) {
+                Some(&toward) => smaller(floor, toward),
+                None => floor,
+            },
         }
-        self.tally.nodes(t, self.memory.fresh.len());
-        self.memory.layers.add(t, &mut self.memory.fresh);
-        Ok(())
     }
 
     /// Opens a position whose likeliest label cannot be had: looks at others, step by step, at last at all of them.
@@ -193,19 +211,27 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 return Err(Stop::NoPath);
             }
             step = step + step + step + step;
-            self.deepen(t, if step.to_f64() < 1e30 { top - step } else { S::FORBIDDEN })?;
+            self.deepen(t, Goal::Any, if step.to_f64() < 1e30 { top - step } else { S::FORBIDDEN })?;
         }
         let sure = if self.is_last(t) {
             self.memory.layers.opened(t).fold(S::FORBIDDEN, |sure, (_, entry)| sure.larger(entry.reach))
         } else {
             self.memory.layers.layer(t).best + self.edges.bounds(t + 1).least_way_out()
         };
-        self.deepen(t, sure)
+        self.deepen(t, Goal::Any, sure)
     }
 
-    fn commit(&mut self, t: usize, floor: S, rest: S) {
-        self.tally.nodes(t, self.memory.fresh.len());
-        self.memory.layers.lower(t, &mut self.memory.fresh, floor, rest);
+    /// Opens the labels made ready for a job.
+    fn commit(&mut self, job: Job<S>, rest: S) {
+        let Memory { layers, fresh, toward, .. } = &mut *self.memory;
+        self.tally.nodes(job.t, fresh.len());
+        match job.goal {
+            Goal::Any => layers.lower(job.t, fresh, job.floor, rest),
+            Goal::Label(after) => {
+                layers.add(job.t, fresh);
+                toward.insert((job.t, after), job.floor);
+            }
+        }
     }
 
     fn is_last(&self, t: usize) -> bool {
@@ -363,47 +389,68 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         (value, back)
     }
 
-    /// Makes the candidates that reach `floor` ready to be opened, and returns a bound on the scores of all others, given
-    /// that of the labels not found. If one of them may have a better way in over a label that is not opened, the error
-    /// is how far the position before must be opened for all of them to be settled.
-    fn settle(&mut self, t: usize, goal: Goal, floor: S, mut rest: S) -> Result<S, S> {
+    /// Makes the candidates of a job ready to be opened, and returns a bound on the scores of all other labels, given that
+    /// of the labels not found. If one of them may have a better way in over a label that is not opened, leaves jobs that
+    /// settle this first, and returns nothing.
+    fn settle(&mut self, job: Job<S>, mut rest: S) -> Option<S> {
+        let Job { t, goal, floor } = job;
         let node = self.lattice.node_row(t);
         let ways_out =
             if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
-        let Memory { layers, candidates, fresh, .. } = &mut *self.memory;
-        let (mut floor_before, mut rest_before, mut column) =
-            (S::FORBIDDEN, S::FORBIDDEN, PerLabel::All(S::ZERO));
-        if t > 0 {
-            (floor_before, rest_before) = (layers.layer(t - 1).floor, layers.layer(t - 1).rest);
-            column = self.edges.bounds(t).column;
-        }
         let mut need: Option<S> = None;
-        fresh.clear();
-        for &Candidate { label, back, value } in candidates.iter() {
+        let waiting = self.memory.jobs.len();
+        self.memory.fresh.clear();
+        for i in 0..self.memory.candidates.len() {
+            let Candidate { label, back, value } = self.memory.candidates[i];
             let y = label as usize;
             let way_out = match goal {
                 Goal::Any => ways_out.at(y),
                 Goal::Label(after) => self.edges.get(t + 1, y, after as usize),
             };
-            // Labels not opened before lead to values strictly below `floor_before`, and to none above `others`. So the
-            // best way in is found if its value is not below the one, or above the other.
-            let others = rest_before + column.at(y);
-            let settled = value >= floor_before || value > others;
-            let at_most = if settled { value } else { value.larger(smaller(floor_before, others)) };
+            // Labels not opened before lead to values strictly below `below`, and to none above `others`. So the best way
+            // in is found if its value is not below the one, or above the other.
+            let (below, others) = self.bounds_before(t, y, goal);
+            let settled = value >= below || value > others;
+            let at_most = if settled { value } else { value.larger(smaller(below, others)) };
             let score = at_most + node[y];
             let reach = score + way_out;
             if reach < floor || reach.is_forbidden() {
                 rest = rest.larger(score); // upper bound: it does not reach the floor
-            } else if settled {
-                fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
-            } else {
-                // Only a value that reaches the floor, and is not worse than the label's own, need be found.
-                let useful = value.larger(floor - way_out - node[y]);
-                let wanted = if useful < floor_before { useful } else { value };
-                need = Some(need.map_or(wanted, |need| smaller(wanted, need)));
+                continue;
+            }
+            if settled {
+                self.memory.fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
+                continue;
+            }
+            // Only a value that reaches the floor, and is not worse than the label's own, need be found.
+            let useful = value.larger(floor - way_out - node[y]);
+            let wanted = if useful < below { useful } else { value };
+            match goal {
+                Goal::Any => need = Some(need.map_or(wanted, |need| smaller(wanted, need))),
+                Goal::Label(_) => {
+                    self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor: wanted });
+                }
             }
         }
-        need.map_or(Ok(rest), Err)
+        if let Some(floor) = need {
+            self.memory.jobs.push(Job { t: t - 1, goal: Goal::Any, floor });
+        }
+        (self.memory.jobs.len() == waiting).then_some(rest)
+    }
+
+    /// Bounds of the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
+    /// above the second.
+    #[inline(always)]
+    fn bounds_before(&self, t: usize, y: usize, goal: Goal) -> (S, S) {
+        if t == 0 {
+            return (S::FORBIDDEN, S::FORBIDDEN);
+        }
+        let layer = self.memory.layers.layer(t - 1);
+        let below = match goal {
+            Goal::Any => layer.floor,
+            Goal::Label(_) => self.floor_toward(t - 1, Goal::Label(y as u32)),
+        };
+        (below, layer.rest + self.edges.bounds(t).column.at(y))
     }
 
     pub(super) fn spend(&mut self, edges: usize) -> Result<(), Stop> {
@@ -417,12 +464,16 @@ fn smaller<S: Float>(a: S, b: S) -> S {
 }
 
 /// Start or end scores as bounds.
-fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
+pub(super) fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
     scores.map_or(PerLabel::All(S::ZERO), PerLabel::Each)
 }
 
 /// One bound a label, spread out if it is the same for all.
-fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>, labels: usize) -> &'a [S] {
+pub(super) fn as_slice<'a, S: Float>(
+    bounds: PerLabel<'a, S>,
+    buffer: &'a mut AlignedVec<S>,
+    labels: usize,
+) -> &'a [S] {
     match bounds {
         PerLabel::Each(bounds) => bounds,
         PerLabel::All(bound) => {
