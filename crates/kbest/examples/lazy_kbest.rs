@@ -23,9 +23,9 @@ fn main() -> Result<(), kbest::Error> {
         ],
     )?;
     let nodes = vec![
-        1.0, 0.9, 0.1, 0.0, // "sheep"
-        0.3, 0.2, 1.0, 1.1, // "like"
-        1.2, 1.3, 0.0, 0.1, // "fish"
+        1.0, 0.8, 0.1, 0.0, // "sheep"
+        0.3, 0.2, 1.1, 1.0, // "like"
+        1.2, 1.25, 0.0, 0.1, // "fish"
     ];
     let lattice = Lattice::new(nodes, &edges)?;
 
