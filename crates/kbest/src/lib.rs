@@ -19,7 +19,8 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 //!
-//! **Decoders.** All but `beam` are exact, and all of these give the same path, ties included. Take `auto` unless you know better.
+//! **Decoders.** All but `beam` are exact, and all of these give the same path, ties included. Take `auto` unless you
+//! know better.
 //!
 //! | decoder | paths | in one line |
 //! |---|---|---|
@@ -36,10 +37,10 @@
 //! | [`iterative-viterbi-astar`](decode::IterativeViterbiAstar) | any | the same on lattices that grow |
 //! | [`beam`](decode::Beam) | any | not exact, but says whether the answer is proven |
 //!
-//! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first, and for paths
-//! that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives the posteriors of labels, pairs and paths.
-//! **Scores** may be dense, sparse, different at each position or computed on demand ([`Edges`]); labels may be forbidden or forced
-//! ([`Lattice::allow`], [`Lattice::force`]).
+//! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
+//! and for paths that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives
+//! the posteriors of labels, pairs and paths. **Scores** may be dense, sparse, different at each position or computed
+//! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]).
 
 pub mod decode;
 mod error;
