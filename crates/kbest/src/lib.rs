@@ -18,6 +18,29 @@
 //! assert!(answer.exact);
 //! # Ok::<(), kbest::Error>(())
 //! ```
+//!
+//! **Decoders.** All but `beam` are exact, and all of these give the same path, ties included. Take `auto` unless you
+//! know better.
+//!
+//! | decoder | paths | in one line |
+//! |---|---|---|
+//! | [`auto`](decode::Auto) | any | chooses among the others, and says why ([`Plan::explain`](decode::Plan::explain)) |
+//! | [`funnel`](decode::Funnel) | any | ours: reads each node score once, opens only labels that can matter |
+//! | [`viterbi`](decode::Viterbi) | any | the textbook; the reference |
+//! | [`viterbi-simd`](decode::ViterbiSimd) | 1 | every edge, with vector instructions |
+//! | [`viterbi-sparse`](decode::ViterbiSparse) | 1 | a base value and few exceptions |
+//! | [`carpediem`](decode::CarpeDiem) | 1 | strong nodes, weak edges |
+//! | [`staggered`, `staggered-column`](decode::Staggered) | 1 | labels by frequency, doubled where needed |
+//! | [`astar`](decode::Astar) | any | best-first search with a choice of heuristics |
+//! | [`iterative-astar`](decode::IterativeAstar) | 1 | A* on lattices that grow |
+//! | [`viterbi-astar`](decode::ViterbiAstar) | any | one forward pass, then path by path |
+//! | [`iterative-viterbi-astar`](decode::IterativeViterbiAstar) | any | the same on lattices that grow |
+//! | [`beam`](decode::Beam) | any | not exact, but says whether the answer is proven |
+//!
+//! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
+//! and for paths that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives
+//! the posteriors of labels, pairs and paths. **Scores** may be dense, sparse, different at each position or computed
+//! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]).
 
 pub mod decode;
 mod error;

@@ -2,7 +2,7 @@
 //!
 //! **What.** A handful of loops over rows of scores: max-plus of rows, maxima, additions, and the selection of
 //! labels above a threshold. **Why.** Every exact decoder spends its time in one of them. **How.** Each loop is
-//! written once over a small vector vocabulary ([`vector::Vector`]) and compiled for AVX-512, AVX2 and NEON; the
+//! written once over a small vector vocabulary (`vector::Vector`) and compiled for AVX-512, AVX2 and NEON; the
 //! CPU is asked at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
