@@ -21,16 +21,21 @@
 
 pub mod decode;
 mod error;
+mod intern;
 pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
 mod score;
+pub mod sequence;
+pub mod template;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
 pub use error::{Error, Result};
 pub use kernel::Float;
-pub use label::LabelId;
+pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};
 pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
 pub use score::Score;
+pub use sequence::Sequence;
+pub use template::Template;
