@@ -19,6 +19,7 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+pub mod columns;
 pub mod decode;
 mod error;
 mod intern;

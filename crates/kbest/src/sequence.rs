@@ -130,6 +130,16 @@ impl Sequence {
         self.labels.push(span);
     }
 
+    /// Labels every position with the first cell of the same position of `labels`.
+    #[cfg(feature = "json")]
+    pub(crate) fn set_labels_from(&mut self, labels: &Sequence) {
+        self.labels.clear();
+        for t in 0..self.len() {
+            let span = self.add_text(labels.cell(t, 0).unwrap_or(""));
+            self.labels.push(span);
+        }
+    }
+
     /// Takes the last position away; its text stays until the sequence is cleared.
     pub fn pop(&mut self) {
         self.rows.pop();
