@@ -22,6 +22,7 @@
 pub mod columns;
 pub mod decode;
 mod error;
+pub mod feature;
 mod intern;
 pub mod kernel;
 mod label;
