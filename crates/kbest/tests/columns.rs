@@ -95,6 +95,8 @@ fn conllu() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn columns_round_trip(sequences in rectangular(TEXT)) {
         let bytes = write_all(&sequences, &WriterOptions::columns());

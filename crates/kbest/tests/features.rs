@@ -219,6 +219,8 @@ fn morphology_oracle(rows: &[Vec<String>], frequent: &BTreeSet<String>) -> Featu
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn templates_expand_as_formatted(lines in vec(line(), 0..8), data in sequences()) {
         let text: String = lines.iter().map(|line| format!("# comment\n{}\n\n", written(line))).collect();
