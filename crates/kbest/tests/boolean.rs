@@ -146,7 +146,7 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
 
 #[test]
 fn all_shapes_and_decoders_agree() {
-    for seed in 0..150 {
+    for seed in 0..1500 {
         check::<f64>(seed, &mut Scratch::new());
         check::<f32>(seed, &mut Scratch::new());
     }

@@ -4,7 +4,6 @@ use kbest::columns::{Candidate, Field, Format, Reader, ReaderOptions, Separator,
 use kbest::{Error, Sequence};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::io::Write;
 
 fn read_all(bytes: &[u8], options: &ReaderOptions) -> Result<Vec<Sequence>, Error> {
     let mut reader = Reader::new(std::io::Cursor::new(bytes.to_vec()), "data", options)?;
@@ -34,6 +33,7 @@ fn complaint(bytes: &[u8], options: &ReaderOptions) -> String {
 
 #[cfg(feature = "gzip")]
 fn packed(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -283,6 +283,32 @@ fn a_broken_archive_is_an_error() {
     let last = damaged.len() - 6;
     damaged[last] ^= 0xff; // the checksum
     assert!(complaint(&damaged, &ReaderOptions::columns()).contains("a whole gzip archive"));
+}
+
+#[cfg(feature = "gzip")]
+#[test]
+fn files_are_unpacked_by_name_or_by_their_first_bytes() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let open = |name: &str, bytes: &[u8]| -> Result<usize, Error> {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut reader = Reader::open(&path, &ReaderOptions::columns())?;
+        let mut sequence = Sequence::new();
+        let mut positions = 0;
+        while reader.read_into(&mut sequence)? {
+            positions += sequence.len();
+        }
+        Ok(positions)
+    };
+    let text = b"a b\nc d\n";
+    assert_eq!(open("columns-test.tsv", text), Ok(2));
+    assert_eq!(open("columns-test.tsv.gz", &packed(text)), Ok(2));
+    assert_eq!(open("columns-test.packed", &packed(text)), Ok(2));
+    for bytes in [&b""[..], b"\x1f", text] {
+        let error = open("columns-test-bad.gz", bytes).unwrap_err();
+        assert!(matches!(error, Error::Data { .. }), "{error:?}");
+        assert!(error.to_string().contains("columns-test-bad.gz: expected a whole gzip archive"), "{error}");
+    }
 }
 
 #[test]

@@ -8,7 +8,6 @@ use kbest::{Error, Sequence, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::PathBuf;
 
 /// The cell at a row, as CRF++ names what lies outside.
@@ -365,6 +364,7 @@ fn same_features_as_crfpp() {
         assert_eq!(reader.sequences(), 250);
         let extractor = builder.freeze(2).extractor;
 
+        use std::io::Read;
         let mut text = String::new();
         let packed = std::fs::File::open(folder.join(model)).unwrap();
         flate2::read::GzDecoder::new(packed).read_to_string(&mut text).unwrap();
