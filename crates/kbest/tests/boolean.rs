@@ -1,5 +1,6 @@
 //! The boolean features framework: every way to make edges says the same, bounds hold, all decoders agree, and a path's
 //! score is the sum of the weights of the features that fire along it.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 mod common;
 
@@ -18,11 +19,12 @@ fn features(random: &mut Random, labels: usize, observing: bool) -> BooleanFeatu
     for _ in 0..1 + random.below(3) {
         let salt = random.next();
         match random.below(3) {
-            0 => _ = features.vertical(move |x: &Observation, t, y| mix(salt, x[t], y, 0) % 3 == 0),
+            0 => _ = features.vertical(move |x: &Observation, t, y| mix(salt, x[t], y, 0).is_multiple_of(3)),
             1 => {
-                let last = move |x: &Observation, t: usize, y: LabelId| t + 1 == x.len() && y % 2 == 0;
+                let last =
+                    move |x: &Observation, t: usize, y: LabelId| t + 1 == x.len() && y.is_multiple_of(2);
                 let other = move |x: &Observation, t: usize, y: LabelId| {
-                    t + 1 < x.len() && mix(salt, x[t + 1], y, 1) % 2 == 0
+                    t + 1 < x.len() && mix(salt, x[t + 1], y, 1).is_multiple_of(2)
                 };
                 _ = features.exclusive_vertical(vec![Box::new(last), Box::new(other)]);
             }
@@ -39,10 +41,10 @@ fn features(random: &mut Random, labels: usize, observing: bool) -> BooleanFeatu
     }
     if observing {
         let salt = random.next();
-        features.horizontal(move |x, t, p, y| mix(salt, x[t], p, y) % 4 == 0);
+        features.horizontal(move |x, t, p, y| mix(salt, x[t], p, y).is_multiple_of(4));
         features.horizontal_set(5, move |x, t, p, y| Some((mix(salt, x[t - 1], y, p) % 7) as usize));
         features.exclusive_horizontal(vec![
-            Box::new(|x, t, p, y| p == y && x[t] % 2 == 0),
+            Box::new(|x, t, p, y| p == y && x[t].is_multiple_of(2)),
             Box::new(|x, t, p, y| p == y && x[t] % 2 == 1),
         ]);
     }

@@ -1,4 +1,5 @@
 //! Readers and writers: what is written reads back as it was, whatever the format, and no bytes make a reader panic.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use kbest::columns::{Candidate, Field, Format, Reader, ReaderOptions, Separator, Writer, WriterOptions};
 use kbest::{Error, Sequence};
@@ -61,12 +62,14 @@ fn rectangular(text: &'static str) -> impl Strategy<Value = Vec<Sequence>> {
     })
 }
 
+type Item = (String, Vec<(String, f64)>); // label, attributes
+
 fn items() -> impl Strategy<Value = Vec<Sequence>> {
     let value = prop_oneof![Just(1.0), -1e6..1e6, Just(f64::MIN_POSITIVE), Just(0.0)];
     let label = TEXT.prop_filter("no declaration", |label| !label.starts_with('@'));
     let item = (label, vec((TEXT, value), 0..5));
     vec((prop_oneof![Just(1.0), 0.0..9.0], vec(item, 1..5)), 0..5).prop_map(|sequences| {
-        let fill = |(weight, items): (f64, Vec<(String, Vec<(String, f64)>)>)| {
+        let fill = |(weight, items): (f64, Vec<Item>)| {
             let mut sequence = Sequence::new();
             sequence.set_weight(weight);
             for (label, attributes) in items {

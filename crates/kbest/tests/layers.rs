@@ -1,4 +1,5 @@
 //! The layers of the library: a module may use those below it and no others. Reads the `use crate::` lines.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@
 //! | [`Format::Conllu`] | ten fields a word (Universal Dependencies) | an expression such as `upos+feats` | the same lines, labels in their fields |
 //! | [`Format::Jsonl`] | an object a line, `{"tokens":[...],"tags":[...]}` | `tags` | the same, `tags` being the new ones |
 //!
-//! **Streaming.** A [`Reader`] fills one [`Sequence`] of the caller again and again ([`Reader::read_into`]): memory follows
+//! **Streaming.** A [`Reader`] fills one [`Sequence`](crate::Sequence) of the caller again and again ([`Reader::read_into`]): memory follows
 //! the longest sequence, not the file. Gzip is unpacked on the way, Windows line ends and a byte order mark are accepted.
 //! **Errors** name file and line, what was expected and what was found: invalid UTF-8, ragged columns, a broken archive.
 //!

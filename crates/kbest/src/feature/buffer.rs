@@ -132,3 +132,30 @@ impl PartialEq for FeatureBuffer {
             && self.edge_ends == other.edge_ends
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::{ExtractorBuilder, FeatureSource};
+    use crate::sequence::Sequence;
+
+    #[test]
+    fn values_stay_with_their_features() {
+        let mut sequence = Sequence::new();
+        for item in [&[("a", 0.5), ("b", 2.0)][..], &[("c", 3.0), ("b", 4.0)], &[("b", 5.0)], &[]] {
+            sequence.push_position();
+            item.iter().for_each(|&(name, value)| sequence.push_valued_cell(name, value));
+        }
+        let mut builder = ExtractorBuilder::new(FeatureSource::Items);
+        let mut buffer = FeatureBuffer::new();
+        builder.observe(&sequence, &mut buffer).unwrap();
+        assert_eq!((buffer.nodes(1), buffer.values(1)), (&[2, 1][..], Some(&[3.0, 4.0][..])));
+        let frozen = builder.freeze(2); // b alone, and the label bigram
+        buffer.renumber(&frozen.nodes, &frozen.edges);
+        for (t, value) in [2.0, 4.0, 5.0].into_iter().enumerate() {
+            assert_eq!((buffer.nodes(t), buffer.values(t)), (&[0][..], Some(&[value][..])));
+            assert_eq!(buffer.edges(t).len(), t.min(1));
+        }
+        assert_eq!((buffer.len(), buffer.nodes(3).len(), buffer.edges(3)), (4, 0, &[0][..]));
+    }
+}
