@@ -18,6 +18,9 @@
 //! assert!(answer.exact);
 //! # Ok::<(), kbest::Error>(())
 //! ```
+//!
+//! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
+//! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 
 pub mod columns;
 pub mod decode;

@@ -10,7 +10,7 @@ use crate::template::push_boundary;
 /// A feature set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// The set of the papers on staggered decoding (section 5.1) and Viterbi A* (section 5): words at -2..+2, word
+    /// The set of the papers on staggered decoding and iterative Viterbi A* (section 5.1 of both): words at -2..+2, word
     /// bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Looks at the first
     /// column alone.
     Words,
