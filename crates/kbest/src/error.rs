@@ -1,5 +1,7 @@
 //! What can go wrong, typed.
 //!
+//! Errors about data name the file, the line, what was expected and what was found there.
+//!
 //! The library never prints and never panics on input: bad scores are refused when a lattice is built, and a
 //! lattice in which every path is forbidden is an error of its own.
 
@@ -61,11 +63,71 @@ pub enum Error {
         /// The names known.
         expected: String,
     },
+    /// Data that is not what its format says.
+    #[error("{}: expected {expected}, got {got}", place(file, *line))]
+    Data {
+        /// The file, or what stands for it.
+        file: String,
+        /// The line, counted from 1; 0 if the whole file is meant.
+        line: u64,
+        /// What would have been right.
+        expected: String,
+        /// What was found.
+        got: String,
+    },
+    /// A line of a feature template that is none.
+    #[error("template {}: expected {expected}, got {got}", place(file, *line))]
+    Template {
+        /// The file, or what stands for it.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What would have been right.
+        expected: String,
+        /// What was found.
+        got: String,
+    },
+    /// The system could not read or write.
+    #[error("{}: {message}", place(file, *line))]
+    Io {
+        /// The file, or what stands for it.
+        file: String,
+        /// The last line read or written, counted from 1; 0 if there was none.
+        line: u64,
+        /// What kind of failure (a broken pipe, say).
+        kind: std::io::ErrorKind,
+        /// The system's words.
+        message: String,
+    },
+}
+
+/// `file:line`, or the file alone.
+fn place(file: &str, line: u64) -> String {
+    if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+}
+
+/// A piece of data as an error message shows it: quoted, and never longer than a line.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
 }
 
 impl Error {
     /// A [`Error::Shape`] from anything printable.
     pub fn shape(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Error::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+
+    /// A [`Error::Data`] from anything printable.
+    pub fn data(file: impl Into<String>, line: u64, expected: impl ToString, got: impl ToString) -> Self {
+        Error::Data { file: file.into(), line, expected: expected.to_string(), got: got.to_string() }
+    }
+
+    /// A [`Error::Io`] from the system's error.
+    pub fn io(file: impl Into<String>, line: u64, error: &std::io::Error) -> Self {
+        Error::Io { file: file.into(), line, kind: error.kind(), message: error.to_string() }
     }
 }

@@ -1,4 +1,159 @@
-//! Labels are numbers below `L`; names belong to models.
+//! Labels are numbers below `L`; their names belong to models.
+//!
+//! While training data is read, a [`LabelSetBuilder`] numbers names as they come; [`LabelSetBuilder::freeze`] then fixes
+//! the numbers for good, in the order asked for. A frozen [`LabelSet`] only translates.
+//!
+//! ```
+//! use kbest::{LabelOrder, LabelSetBuilder};
+//! let mut builder = LabelSetBuilder::new();
+//! let seen: Vec<_> = ["NOUN", "VERB", "ADP", "NOUN"].map(|name| builder.add(name)).to_vec();
+//! let (labels, new_ids) = builder.freeze(LabelOrder::Sorted);
+//! assert_eq!(labels.names().collect::<Vec<_>>(), ["ADP", "NOUN", "VERB"]);
+//! assert_eq!(labels.name(new_ids[seen[1] as usize]), Some("VERB"));
+//! assert_eq!(labels.id("PRON"), None);
+//! ```
+
+use crate::intern::Interner;
 
 /// A label: an index below the number of labels `L`.
 pub type LabelId = u32;
+
+/// How labels are numbered when a set is frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LabelOrder {
+    /// By the bytes of their names, as CRF++ does.
+    Sorted,
+    /// In the order they were first seen, as CRFsuite and Wapiti do.
+    #[default]
+    FirstSeen,
+}
+
+/// Label names being collected.
+#[derive(Debug, Clone, Default)]
+pub struct LabelSetBuilder {
+    names: Interner,
+}
+
+impl LabelSetBuilder {
+    /// No labels yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of a name until the set is frozen: the next one if the name is new.
+    ///
+    /// # Panics
+    /// With more than four billion labels.
+    pub fn add(&mut self, name: &str) -> LabelId {
+        self.names.insert(name.as_bytes()).expect("fewer than 2^32 labels")
+    }
+
+    /// Number of names so far.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// True if no name was added.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fixes the numbers; the second part gives for each number handed out so far the final one.
+    pub fn freeze(mut self, order: LabelOrder) -> (LabelSet, Vec<LabelId>) {
+        let mut new_ids: Vec<LabelId> = (0..self.len() as LabelId).collect();
+        if order == LabelOrder::Sorted {
+            let mut sorted: Vec<(&[u8], LabelId)> = self.names.keys().zip(0..).collect();
+            sorted.sort_unstable();
+            let mut names = Interner::default();
+            for (new_id, (name, old_id)) in (0..).zip(sorted) {
+                names.insert(name);
+                new_ids[old_id as usize] = new_id;
+            }
+            self.names = names;
+        }
+        self.names.shrink();
+        (LabelSet { names: self.names }, new_ids)
+    }
+}
+
+/// Label names and their numbers, fixed.
+#[derive(Debug, Clone, Default)]
+pub struct LabelSet {
+    names: Interner,
+}
+
+impl LabelSet {
+    /// The names in the order given; a name that comes again is left out.
+    pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
+        let mut builder = LabelSetBuilder::new();
+        for name in names {
+            builder.add(name.as_ref());
+        }
+        builder.freeze(LabelOrder::FirstSeen).0
+    }
+
+    /// Number of labels `L`.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// True if there are no labels.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of a name.
+    pub fn id(&self, name: &str) -> Option<LabelId> {
+        self.names.get(name.as_bytes())
+    }
+
+    /// The name of a number.
+    pub fn name(&self, id: LabelId) -> Option<&str> {
+        self.names.key(id).map(as_name)
+    }
+
+    /// All names, by number.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.keys().map(as_name)
+    }
+}
+
+impl PartialEq for LabelSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.names().eq(other.names())
+    }
+}
+
+impl Eq for LabelSet {}
+
+fn as_name(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("only names that were text are ever added")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_orders() {
+        let names = ["O", "B-NP", "I-NP", "b", "Ä", "B-NP", "O"];
+        let mut builder = LabelSetBuilder::new();
+        let ids: Vec<_> = names.iter().map(|name| builder.add(name)).collect();
+        assert_eq!(ids, [0, 1, 2, 3, 4, 1, 0]);
+        for order in [LabelOrder::Sorted, LabelOrder::FirstSeen] {
+            let (set, new_ids) = builder.clone().freeze(order);
+            assert_eq!(set.len(), 5);
+            for (name, &id) in names.iter().zip(&ids) {
+                assert_eq!(set.name(new_ids[id as usize]), Some(*name));
+                assert_eq!(set.id(name), Some(new_ids[id as usize]));
+            }
+            let listed: Vec<_> = set.names().collect();
+            match order {
+                LabelOrder::Sorted => assert_eq!(listed, ["B-NP", "I-NP", "O", "b", "Ä"]),
+                LabelOrder::FirstSeen => assert_eq!(listed, ["O", "B-NP", "I-NP", "b", "Ä"]),
+            }
+            assert_eq!(set, LabelSet::from_names(listed));
+            assert_eq!((set.id("P"), set.name(5)), (None, None));
+        }
+    }
+}

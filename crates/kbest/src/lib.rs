@@ -41,19 +41,29 @@
 //! and for paths that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives
 //! the posteriors of labels, pairs and paths. **Scores** may be dense, sparse, different at each position or computed
 //! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]).
+//!
+//! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
+//! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 
+pub mod columns;
 pub mod decode;
 mod error;
+pub mod feature;
+mod intern;
 pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
 mod score;
+pub mod sequence;
+pub mod template;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
 pub use error::{Error, Result};
 pub use kernel::Float;
-pub use label::LabelId;
+pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};
 pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
 pub use score::Score;
+pub use sequence::Sequence;
+pub use template::Template;

@@ -4,10 +4,12 @@
 //! trusted. With whole numbers sums are exact and ties frequent, so score *and* path must be equal; with real numbers
 //! the forward order of additions is the judge's, so they must be equal there too.
 
+#![allow(clippy::unwrap_used)] // a test may fail that way
+
 mod common;
 
 use common::{Case, enumerate, exact_decoders};
-use kbest::decode::Viterbi;
+use kbest::decode::{Auto, Engines, Viterbi};
 use kbest::{Decode, Decoder, Error, Float, Scratch};
 use proptest::prelude::*;
 
@@ -79,6 +81,39 @@ proptest! {
     }
 }
 
+/// Auto with each engine switched off in turn, with each alone, and with none: every branch of the choice is taken.
+fn auto_variants() -> Vec<Decoder> {
+    let mut variants = vec![];
+    for bits in 0..16 {
+        let on = |bit: u32| bits >> bit & 1 == 1;
+        let (funnel, viterbi_sparse) = (on(0), on(1));
+        let engines = Engines { funnel, viterbi_sparse, viterbi_simd: on(2), viterbi_astar: on(3) };
+        variants.push(Decoder::Auto(Auto { engines }));
+    }
+    variants
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn auto_is_right_whatever_is_switched_off(seed in any::<u64>(), k in 1usize..7) {
+        let case = Case::random(seed, 12, 90);
+        let variants = auto_variants();
+        all_agree::<f32>(&case, &mut Scratch::new(), &variants);
+        let edges = case.edges::<f64>();
+        let lattice = case.lattice(&edges);
+        let scores = |decoder: &dyn Decode<f64>| {
+            let answer = decoder.decode_kbest(&lattice, k, &mut Scratch::new());
+            answer.map(|answer| answer.paths.iter().map(|path| path.score).collect::<Vec<_>>())
+        };
+        let expected = scores(&Viterbi);
+        for variant in &variants {
+            prop_assert_eq!(scores(variant), expected.clone(), "{:?} on {:?}", variant, case);
+        }
+    }
+}
+
 /// `make soak`: as long as `KBEST_SOAK` says (number of lattices), no sooner.
 #[test]
 #[ignore = "long: run by `make soak`"]
@@ -88,11 +123,11 @@ fn soak() {
     let decoders = exact_decoders();
     let (mut single, mut double) = (Scratch::new(), Scratch::new());
     for seed in first..first + lattices {
-        let (positions, labels) = if seed % 8 == 0 { (20, 60) } else { (8, 12) };
+        let (positions, labels) = if seed.is_multiple_of(8) { (20, 60) } else { (8, 12) };
         let case = Case::random(seed, positions, labels);
         all_agree::<f32>(&case, &mut single, &decoders);
         all_agree::<f64>(&case, &mut double, &decoders);
-        if (seed - first + 1) % 10_000 == 0 {
+        if (seed - first + 1).is_multiple_of(10_000) {
             println!("{} lattices, {} decoders, all agree", seed - first + 1, decoders.len());
         }
     }

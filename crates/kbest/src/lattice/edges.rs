@@ -45,6 +45,7 @@ pub(super) fn collect_column<'b, S: Float>(
 
 /// How the edges are stored.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // one a model; a box would only add a step to every look-up
 pub enum Shape<S: Float> {
     /// One matrix.
     Dense(DenseEdges<S>),

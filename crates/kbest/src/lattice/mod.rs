@@ -102,7 +102,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// Checks the node scores, but not that there are edges for every step.
     fn unchecked_steps(nodes: Cow<'a, [S]>, edges: &'a Edges<S>) -> Result<Self> {
         let labels = edges.labels();
-        if nodes.len() % labels != 0 {
+        if !nodes.len().is_multiple_of(labels) {
             return Err(Error::shape("node scores", format!("a multiple of {labels} labels"), nodes.len()));
         }
         let positions = nodes.len() / labels;

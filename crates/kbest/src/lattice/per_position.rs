@@ -9,6 +9,7 @@ use crate::kernel::Float;
 
 /// A matrix of either shape.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // one a model; a box would only add a step to every look-up
 pub enum Matrix<S: Float> {
     /// Dense.
     Dense(DenseEdges<S>),

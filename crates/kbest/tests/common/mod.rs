@@ -1,10 +1,11 @@
 //! Random lattices of every kind, from a seed, and the brute-force judge.
 //!
 //! One generator serves the property tests and the soak run, so a seed printed by either can be replayed by the other.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unreachable_pub)] // each test file uses its part
+#![allow(clippy::unwrap_used)] // a test may fail that way
 
 use kbest::decode::{Answers, Astar, CATALOGUE, Heuristic};
-use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path, Score};
+use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path};
 
 /// SplitMix64: tiny, seeded, good enough for test data.
 pub struct Random(u64);

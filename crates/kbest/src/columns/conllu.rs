@@ -1,0 +1,282 @@
+//! CoNLL-U: ten fields a word, comments, and what stands between words.
+//!
+//! Ranges (`3-4`) and empty nodes (`3.1`) are no positions, but they and the comments are kept as lines, so that a
+//! sequence is written back as it was with only its label fields changed. The label is an expression: field names joined
+//! by `+`. A label of several fields joins their values by `+` likewise (`NOUN+Case=Nom|Number=Sing`); a `+` inside any but
+//! the last of them is written `\+`, so that the label can be taken apart again.
+
+use super::lines::Lines;
+use super::writer::check_cell;
+use crate::error::{Error, Result, quoted};
+use crate::sequence::Sequence;
+
+const FIELDS: usize = 10;
+const EMPTY: &str = "_";
+
+/// A field of a CoNLL-U line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // the format's own names
+pub enum Field {
+    Id,
+    Form,
+    Lemma,
+    Upos,
+    Xpos,
+    Feats,
+    Head,
+    Deprel,
+    Deps,
+    Misc,
+}
+
+impl Field {
+    const NAMES: [(&'static str, Field); FIELDS] = [
+        ("id", Field::Id),
+        ("form", Field::Form),
+        ("lemma", Field::Lemma),
+        ("upos", Field::Upos),
+        ("xpos", Field::Xpos),
+        ("feats", Field::Feats),
+        ("head", Field::Head),
+        ("deprel", Field::Deprel),
+        ("deps", Field::Deps),
+        ("misc", Field::Misc),
+    ];
+
+    /// The field of this name, upper or lower case.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn by_name(name: &str) -> Result<Self> {
+        let found = Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
+        found.map(|&(_, field)| field).ok_or_else(|| Error::UnknownName {
+            what: "CoNLL-U field",
+            name: name.to_owned(),
+            expected: Self::NAMES.map(|(known, _)| known).join(", "),
+        })
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Which fields make the label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelExpression {
+    fields: Vec<Field>,
+}
+
+impl LabelExpression {
+    /// Parses `upos`, `xpos`, `upos+feats`, ...
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] for a name that is no field, a field named twice, or `id`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut fields = Vec::new();
+        for name in text.split('+') {
+            let field = Field::by_name(name)?;
+            if field == Field::Id || fields.contains(&field) {
+                return Err(Error::UnknownName {
+                    what: "label expression",
+                    name: text.to_owned(),
+                    expected: "different fields other than id, joined by +".into(),
+                });
+            }
+            fields.push(field);
+        }
+        Ok(LabelExpression { fields })
+    }
+
+    /// The fields of the expression.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Writes the label of a line into `out`.
+    fn join(&self, line: &[&str; FIELDS], out: &mut String) {
+        out.clear();
+        for (i, field) in self.fields.iter().enumerate() {
+            let value = line[field.index()];
+            if i + 1 == self.fields.len() {
+                out.push_str(value);
+                break;
+            }
+            for character in value.chars() {
+                if character == '+' || character == '\\' {
+                    out.push('\\');
+                }
+                out.push(character);
+            }
+            out.push('+');
+        }
+    }
+
+    /// The value of each field of a label, joined as [`LabelExpression::join`] does. A label with too few parts leaves
+    /// the last fields empty (`_`).
+    fn split(&self, label: &str) -> [Option<String>; FIELDS] {
+        let mut values = [const { None }; FIELDS];
+        let mut rest = label;
+        for (i, field) in self.fields.iter().enumerate() {
+            let mut value = String::new();
+            if i + 1 == self.fields.len() {
+                value.push_str(rest);
+            } else {
+                let mut characters = rest.chars();
+                while let Some(character) = characters.next() {
+                    match character {
+                        '+' => break,
+                        '\\' => value.extend(characters.next()),
+                        _ => value.push(character),
+                    }
+                }
+                rest = characters.as_str();
+            }
+            if value.is_empty() {
+                value.push_str(EMPTY);
+            }
+            values[field.index()] = Some(value);
+        }
+        values
+    }
+}
+
+/// The ten fields of a line; the number of fields if that is not ten.
+fn split_fields(line: &str) -> std::result::Result<[&str; FIELDS], usize> {
+    let mut fields = [""; FIELDS];
+    let mut count = 0;
+    for field in line.split('\t') {
+        if let Some(slot) = fields.get_mut(count) {
+            *slot = field;
+        }
+        count += 1;
+    }
+    if count == FIELDS { Ok(fields) } else { Err(count) }
+}
+
+/// What a line's first field says.
+enum Kind {
+    Word,
+    RangeOrEmptyNode,
+}
+
+fn kind(id: &str) -> Option<Kind> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if number(id) {
+        return Some(Kind::Word);
+    }
+    let (first, second) = id.split_once(['-', '.'])?;
+    (number(first) && number(second)).then_some(Kind::RangeOrEmptyNode)
+}
+
+/// What a reader of CoNLL-U has to remember.
+#[derive(Debug)]
+pub(super) struct ConlluReader {
+    pub label: Option<LabelExpression>,
+    pub columns: Vec<Field>,
+    pub joined: String, // the label being read
+}
+
+impl ConlluReader {
+    pub(super) fn read_into(&mut self, lines: &mut Lines, sequence: &mut Sequence) -> Result<bool> {
+        while let Some(line) = lines.next()? {
+            if line.is_empty() {
+                if !sequence.is_empty() {
+                    return Ok(true);
+                }
+                if sequence.source_lines().len() > 0 {
+                    sequence.push_source_line("", None); // comments of their own
+                }
+                continue;
+            }
+            if line.starts_with('#') {
+                sequence.push_source_line(line, None);
+                continue;
+            }
+            if let Err((expected, got)) = self.read_word(line, sequence) {
+                return Err(lines.error(expected, got));
+            }
+        }
+        Ok(!sequence.is_empty())
+    }
+
+    fn read_word(
+        &mut self,
+        line: &str,
+        sequence: &mut Sequence,
+    ) -> std::result::Result<(), (String, String)> {
+        let fields = split_fields(line).map_err(|count| {
+            (format!("{FIELDS} fields between tabs"), format!("{count} in {}", quoted(line)))
+        })?;
+        match kind(fields[0]) {
+            None => return Err(("a word number, a range or an empty node".into(), quoted(fields[0]))),
+            Some(Kind::RangeOrEmptyNode) => {
+                sequence.push_source_line(line, None);
+                return Ok(());
+            }
+            Some(Kind::Word) => {}
+        }
+        sequence.push_source_line(line, Some(sequence.len()));
+        sequence.push(self.columns.iter().map(|field| fields[field.index()]));
+        if let Some(label) = &self.label {
+            if let Some(field) = label.fields.iter().find(|field| fields[field.index()].is_empty()) {
+                return Err((format!("a value or _ in {}", Field::NAMES[field.index()].0), quoted(line)));
+            }
+            label.join(&fields, &mut self.joined);
+            sequence.set_label(&self.joined);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the lines of a sequence, each label in its fields. A sequence that came from another format gets lines of
+/// its own, with its first column as the form.
+pub(super) fn write<L: AsRef<str>>(
+    out: &mut String,
+    sequence: &Sequence,
+    labels: Option<&[L]>,
+    expression: &LabelExpression,
+) -> Result<()> {
+    let label = |t: usize| labels.map(|labels| labels[t].as_ref()).or(sequence.label(t));
+    if sequence.source_lines().len() == 0 {
+        for t in 0..sequence.len() {
+            let form = sequence.cell(t, 0).filter(|form| !form.is_empty()).unwrap_or(EMPTY);
+            check_cell(form, !form.contains('\t'), t, "a form without tabs")?;
+            let number = (t + 1).to_string();
+            let mut fields = [EMPTY; FIELDS];
+            (fields[0], fields[1]) = (&number, form);
+            write_word(out, t, &fields, label(t), expression)?;
+        }
+    }
+    for line in sequence.source_lines() {
+        match (line.position, split_fields(line.text)) {
+            (Some(t), Ok(fields)) => write_word(out, t, &fields, label(t), expression)?,
+            _ => {
+                out.push_str(line.text);
+                out.push('\n');
+            }
+        }
+    }
+    out.push('\n');
+    Ok(())
+}
+
+fn write_word(
+    out: &mut String,
+    t: usize,
+    fields: &[&str; FIELDS],
+    label: Option<&str>,
+    expression: &LabelExpression,
+) -> Result<()> {
+    let values = label.map(|label| expression.split(label)).unwrap_or_default();
+    for (i, (field, value)) in fields.iter().zip(&values).enumerate() {
+        let text = value.as_deref().unwrap_or(field);
+        check_cell(text, !text.contains('\t'), t, "a label without tabs")?;
+        if i > 0 {
+            out.push('\t');
+        }
+        out.push_str(text);
+    }
+    out.push('\n');
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Lines of a file that may be packed, with their numbers.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BUFFER: usize = 1 << 16;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Lines as text, one after the other in one buffer.
+pub(super) struct Lines {
+    input: Box<dyn BufRead + Send>,
+    packed: bool,
+    file: String,
+    number: u64, // of the line in the buffer
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines")
+            .field("file", &self.file)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    /// Opens a file, packed or not.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let input = File::open(path).map_err(|error| Error::io(&name, 0, &error))?;
+        let named_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        Self::unpacking(input, name, named_gzip)
+    }
+
+    /// Reads from anything, packed or not.
+    pub(super) fn new(input: impl Read + Send + 'static, file: String) -> Result<Self> {
+        Self::unpacking(input, file, false)
+    }
+
+    /// Packed if it says so in its name or in its first bytes.
+    fn unpacking(mut input: impl Read + Send + 'static, file: String, named_gzip: bool) -> Result<Self> {
+        let mut head = Vec::with_capacity(GZIP_MAGIC.len());
+        let taken = input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head);
+        taken.map_err(|error| Error::io(&file, 0, &error))?;
+        let packed = named_gzip || head == GZIP_MAGIC;
+        let whole = Cursor::new(head).chain(input);
+        let input: Box<dyn BufRead + Send> =
+            if packed { unpack(whole, &file)? } else { Box::new(BufReader::with_capacity(BUFFER, whole)) };
+        Ok(Lines { input, packed, file, number: 0, buffer: Vec::new() })
+    }
+
+    /// The next line without its end; `None` after the last one.
+    pub(super) fn next(&mut self) -> Result<Option<&str>> {
+        self.buffer.clear();
+        let read = self.input.read_until(b'\n', &mut self.buffer);
+        match read {
+            Ok(0) => return Ok(None),
+            Ok(_) => self.number += 1,
+            Err(error) => return Err(self.broken(&error)),
+        }
+        let mut line = self.buffer.as_slice();
+        line = line.strip_suffix(b"\n").unwrap_or(line);
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.number == 1 {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        match std::str::from_utf8(line) {
+            Ok(text) => Ok(Some(text)),
+            Err(invalid) => {
+                let at = invalid.valid_up_to();
+                let got = format!("byte 0x{:02x} at column {}", line[at], at + 1);
+                Err(Error::data(&self.file, self.number, "UTF-8", got))
+            }
+        }
+    }
+
+    /// A damaged archive is the data's fault, everything else the system's.
+    fn broken(&self, error: &io::Error) -> Error {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        if self.packed && matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) {
+            let got =
+                if error.kind() == UnexpectedEof { "one that breaks off".into() } else { error.to_string() };
+            return Error::data(&self.file, self.number, "a whole gzip archive", got);
+        }
+        Error::io(&self.file, self.number, error)
+    }
+
+    /// What the file is called.
+    pub(super) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The number of the last line, counted from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// An error about the last line.
+    pub(super) fn error(&self, expected: impl ToString, got: impl ToString) -> Error {
+        Error::data(&self.file, self.number, expected, got)
+    }
+}
+
+#[cfg(feature = "gzip")]
+fn unpack(input: impl Read + Send + 'static, _: &str) -> Result<Box<dyn BufRead + Send>> {
+    let input = BufReader::with_capacity(BUFFER, input);
+    Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(input))))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn unpack(_: impl Read + Send + 'static, file: &str) -> Result<Box<dyn BufRead + Send>> {
+    Err(Error::data(file, 0, "text (this build cannot unpack gzip)", "a gzip archive"))
+}

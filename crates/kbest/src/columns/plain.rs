@@ -1,0 +1,110 @@
+//! Columns between tabs or blanks, as CRF++ reads them.
+//!
+//! A blank line ends a sequence, and so does one that begins with a blank. Every other line is a position, `#` lines and
+//! `-DOCSTART-` too. All lines have as many columns as the first.
+
+use super::lines::Lines;
+use super::writer::check_cell;
+use crate::error::{Result, quoted};
+use crate::sequence::Sequence;
+
+/// What stands between columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Separator {
+    /// Any number of tabs and blanks, as in CRF++.
+    #[default]
+    Blanks,
+    /// One tab: cells may hold blanks, or be empty.
+    Tab,
+}
+
+/// What a reader of columns has to remember.
+#[derive(Debug)]
+pub(super) struct PlainReader {
+    pub separator: Separator,
+    pub labelled: bool,
+    pub columns: Option<usize>, // in the file, label included, once known
+}
+
+impl PlainReader {
+    pub(super) fn read_into(&mut self, lines: &mut Lines, sequence: &mut Sequence) -> Result<bool> {
+        while let Some(line) = lines.next()? {
+            if self.ends_sequence(line) {
+                if sequence.is_empty() {
+                    continue;
+                }
+                return Ok(true);
+            }
+            sequence.push_position();
+            let count = match self.separator {
+                Separator::Tab => push_cells(line.split('\t'), self.labelled, sequence),
+                Separator::Blanks => {
+                    let cells = line.split([' ', '\t']).filter(|cell| !cell.is_empty());
+                    push_cells(cells, self.labelled, sequence)
+                }
+            };
+            if self.labelled && count < 2 {
+                let got = quoted(line);
+                return Err(lines.error("at least two columns, the last of them the label", got));
+            }
+            let expected = *self.columns.get_or_insert(count);
+            if count != expected {
+                let got = format!("{count} in {}", quoted(line));
+                let expected = format!("{expected} column{}", if expected == 1 { "" } else { "s" });
+                return Err(lines.error(expected, got));
+            }
+        }
+        Ok(!sequence.is_empty())
+    }
+
+    fn ends_sequence(&self, line: &str) -> bool {
+        match self.separator {
+            Separator::Blanks => line.is_empty() || line.starts_with([' ', '\t']),
+            Separator::Tab => line.bytes().all(|byte| byte == b' ' || byte == b'\t'),
+        }
+    }
+}
+
+/// Adds cells to the last position, the last of them as its label if asked. Returns how many there were.
+fn push_cells<'a>(cells: impl Iterator<Item = &'a str>, labelled: bool, sequence: &mut Sequence) -> usize {
+    let mut held = None; // the last cell may be the label
+    let mut count = 0;
+    for cell in cells {
+        count += 1;
+        if let Some(previous) = held.replace(cell) {
+            sequence.push_cell(previous);
+        }
+    }
+    match held {
+        Some(label) if labelled => sequence.set_label(label),
+        Some(cell) => sequence.push_cell(cell),
+        None => {}
+    }
+    count
+}
+
+/// Writes the columns of a sequence, its label if it has one, then further columns.
+pub(super) fn write<L: AsRef<str>>(
+    out: &mut String,
+    sequence: &Sequence,
+    columns: &[&[L]],
+    separator: Separator,
+) -> Result<()> {
+    let legal = |cell: &str| match separator {
+        Separator::Blanks => !cell.is_empty() && !cell.contains([' ', '\t']),
+        Separator::Tab => !cell.contains('\t'),
+    };
+    for t in 0..sequence.len() {
+        let added = columns.iter().map(|column| column[t].as_ref());
+        for (i, cell) in sequence.cells(t).chain(sequence.label(t)).chain(added).enumerate() {
+            check_cell(cell, legal(cell), t, "a cell that fits between blanks or tabs")?;
+            if i > 0 {
+                out.push('\t');
+            }
+            out.push_str(cell);
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+    Ok(())
+}

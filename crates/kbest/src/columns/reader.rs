@@ -1,0 +1,205 @@
+//! One reader for all formats.
+
+use super::conllu::ConlluReader;
+use super::items::ItemsReader;
+#[cfg(feature = "json")]
+use super::jsonl::JsonlReader;
+use super::lines::Lines;
+use super::plain::PlainReader;
+use super::{Field, Format, LabelExpression, Separator};
+use crate::error::{Error, Result};
+use crate::sequence::Sequence;
+use std::io::Read;
+use std::path::Path;
+
+/// What a file holds and what is wanted of it.
+#[derive(Debug, Clone)]
+pub struct ReaderOptions {
+    format: Format,
+    labelled: bool,
+    required: bool,
+    separator: Separator,
+    columns: Option<usize>,
+    colon_words: bool,
+    label: LabelExpression,
+    fields: Vec<Field>,
+}
+
+impl ReaderOptions {
+    /// A file of this format, without labels.
+    pub fn new(format: Format) -> Self {
+        let label = LabelExpression::parse("upos").expect("a field of CoNLL-U");
+        ReaderOptions {
+            format,
+            labelled: false,
+            required: false,
+            separator: Separator::default(),
+            columns: None,
+            colon_words: false,
+            label,
+            fields: vec![Field::Form],
+        }
+    }
+
+    /// Columns between tabs or blanks.
+    pub fn columns() -> Self {
+        Self::new(Format::Columns)
+    }
+
+    /// CRFsuite's items.
+    pub fn items() -> Self {
+        Self::new(Format::Items)
+    }
+
+    /// CoNLL-U with the label that the expression names; see [`LabelExpression::parse`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn conllu(label: &str) -> Result<Self> {
+        Ok(ReaderOptions { label: LabelExpression::parse(label)?, ..Self::new(Format::Conllu) })
+    }
+
+    /// A JSON object a line.
+    pub fn jsonl() -> Self {
+        Self::new(Format::Jsonl)
+    }
+
+    /// Whether the data has labels and they are wanted. The first field of an item is its label either way.
+    pub fn labelled(mut self, labelled: bool) -> Self {
+        self.labelled = labelled;
+        self
+    }
+
+    /// Whether a file without a single sequence is an error.
+    pub fn required(mut self, required: bool) -> Self {
+        self.required = required;
+        self
+    }
+
+    /// What stands between columns.
+    pub fn separator(mut self, separator: Separator) -> Self {
+        self.separator = separator;
+        self
+    }
+
+    /// How many columns every line must have, label included. Without it: as many as the first line.
+    pub fn column_count(mut self, columns: usize) -> Self {
+        self.columns = Some(columns);
+        self
+    }
+
+    /// Whether `__COLON__` in the names of items stands for a colon.
+    pub fn colon_words(mut self, colon_words: bool) -> Self {
+        self.colon_words = colon_words;
+        self
+    }
+
+    /// Which fields of CoNLL-U become columns, in this order. Without it: the form alone.
+    pub fn fields(mut self, fields: impl Into<Vec<Field>>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+}
+
+/// Reads sequences one by one.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+    kind: Kind,
+    required: bool,
+    sequences: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Plain(PlainReader),
+    Items(ItemsReader),
+    Conllu(ConlluReader),
+    #[cfg(feature = "json")]
+    Jsonl(JsonlReader),
+}
+
+impl Reader {
+    /// Opens a file, packed with gzip or not.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be opened.
+    pub fn open(path: impl AsRef<Path>, options: &ReaderOptions) -> Result<Self> {
+        Self::over(Lines::open(path.as_ref())?, options)
+    }
+
+    /// Reads from anything, packed with gzip or not; `file` is what errors call it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if its first bytes cannot be read.
+    pub fn new(input: impl Read + Send + 'static, file: &str, options: &ReaderOptions) -> Result<Self> {
+        Self::over(Lines::new(input, file.to_owned())?, options)
+    }
+
+    fn over(lines: Lines, options: &ReaderOptions) -> Result<Self> {
+        let labelled = options.labelled;
+        let kind = match options.format {
+            Format::Columns => {
+                Kind::Plain(PlainReader { separator: options.separator, labelled, columns: options.columns })
+            }
+            Format::Items => Kind::Items(ItemsReader {
+                labelled,
+                colon_words: options.colon_words,
+                name: String::new(),
+                value: String::new(),
+            }),
+            Format::Conllu => Kind::Conllu(ConlluReader {
+                label: labelled.then(|| options.label.clone()),
+                columns: options.fields.clone(),
+                joined: String::new(),
+            }),
+            #[cfg(feature = "json")]
+            Format::Jsonl => Kind::Jsonl(JsonlReader { labelled, tags: Sequence::new() }),
+            #[cfg(not(feature = "json"))]
+            Format::Jsonl => return Err(super::without_json()),
+        };
+        Ok(Reader { lines, kind, required: options.required, sequences: 0 })
+    }
+
+    /// Fills `sequence` with the next one; false after the last.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with file and line for data that is not what its format says, [`Error::Io`] if reading
+    /// failed. The sequence then holds what was read so far.
+    pub fn read_into(&mut self, sequence: &mut Sequence) -> Result<bool> {
+        sequence.clear();
+        let found = match &mut self.kind {
+            Kind::Plain(reader) => reader.read_into(&mut self.lines, sequence)?,
+            Kind::Items(reader) => reader.read_into(&mut self.lines, sequence)?,
+            Kind::Conllu(reader) => reader.read_into(&mut self.lines, sequence)?,
+            #[cfg(feature = "json")]
+            Kind::Jsonl(reader) => reader.read_into(&mut self.lines, sequence)?,
+        };
+        self.sequences += u64::from(found);
+        if !found && self.required && self.sequences == 0 {
+            let got = if self.lines.number() == 0 { "an empty file" } else { "only blank lines or comments" };
+            return Err(Error::data(self.lines.file(), 0, "at least one sequence", got));
+        }
+        Ok(found)
+    }
+
+    /// The number of the last line read, counted from 1.
+    pub fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// What errors call the file.
+    pub fn file(&self) -> &str {
+        self.lines.file()
+    }
+
+    /// Number of sequences read so far.
+    pub fn sequences(&self) -> u64 {
+        self.sequences
+    }
+}

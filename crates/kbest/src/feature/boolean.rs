@@ -1,0 +1,455 @@
+//! Boolean features as Rust functions: the framework of the CarpeDiem paper (Esposito and Radicioni 2009, section 5).
+//!
+//! **What.** A *vertical* feature says yes or no to a label at a position, a *horizontal* one to two neighbouring labels;
+//! both see the whole observation, of whatever type it is. With a weight for every feature,
+//!
+//! ```text
+//! node[t][y]    = sum over vertical features   phi of w_phi * phi(x, t, y)
+//! edge[t][p][y] = sum over horizontal features phi of w_phi * phi(x, t, p, y)
+//! ```
+//!
+//! **Bounds.** Features come in sets of which at most one member fires at a time. The best weights of all horizontal
+//! sets, added, bound every edge from above without looking at one ([`EdgeBound::ExclusiveSets`]); without such knowledge
+//! every feature is a set of its own and the bound is the sum of positive weights. That is what lets CarpeDiem and A*
+//! leave most edges unread, so that features on edges are only asked where they matter ([`ObservedEdges::OnDemand`]).
+//! Why no edge exceeds the bound even after rounding: both are added in `f64` in the same order, every term of the bound is
+//! at least that of the edge, rounding is monotone, and the bound is rounded up to the score type, the edge to nearest.
+//!
+//! **Cost.** `T L` calls a vertical set; a horizontal set that only sees labels is asked `L^2` times a model, one that sees
+//! the observation `L^2` times a step as matrices, or on demand. **When not.** Features that are strings of the input go
+//! through an [`Extractor`](super::Extractor): a lookup, not a call for every label.
+//!
+//! ```
+//! use kbest::feature::boolean::{BooleanFeatures, EdgeBound, ObservedEdges};
+//! use std::sync::Arc;
+//!
+//! // Labels: 0 down, 1 up. The observation: a curve.
+//! let mut features = BooleanFeatures::<[f64]>::new(2);
+//! features.vertical(|x, t, y| t > 0 && (y == 1) == (x[t] > x[t - 1]));
+//! features.horizontal(|x, t, p, y| p == y && x[t].fract() == 0.0); // on whole numbers, go on as before
+//! let weights: Arc<[f32]> = Arc::from([2.0, 0.5]);
+//!
+//! let curve: Arc<[f64]> = Arc::from([1.0, 1.5, 2.0, 1.0]);
+//! let scored = features.score(&curve, 4, &weights, ObservedEdges::OnDemand, EdgeBound::ExclusiveSets)?;
+//! assert_eq!(scored.lattice()?.path_score(&[0, 1, 1, 0])?, 2.0 + 2.0 + 0.5 + 2.0);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::{Edges, Lattice, OverallBound};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A feature of one label: observation, position, label.
+pub type VerticalFeature<O> = Box<dyn Fn(&O, usize, LabelId) -> bool + Send + Sync>;
+/// A feature of two labels: observation, position of the second, first label, second label.
+pub type HorizontalFeature<O> = Box<dyn Fn(&O, usize, LabelId, LabelId) -> bool + Send + Sync>;
+
+type VerticalSet<O> = dyn Fn(&O, usize, LabelId) -> Option<usize> + Send + Sync;
+type ObservingSet<O> = dyn Fn(&O, usize, LabelId, LabelId) -> Option<usize> + Send + Sync;
+type LabelSet = dyn Fn(LabelId, LabelId) -> Option<usize> + Send + Sync;
+
+/// How horizontal features that see the observation become edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObservedEdges {
+    /// A matrix a step, made at once: for decoders that read all edges anyway.
+    Matrices,
+    /// Asked only for the edges that a decoder opens.
+    OnDemand,
+}
+
+/// What bounds the edges from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeBound {
+    /// The largest edge. Edges on demand, which nobody has looked at, take the next bound instead.
+    Exact,
+    /// The sum of the best weight of each set.
+    ExclusiveSets,
+    /// The sum of all positive weights.
+    SumOfPositives,
+}
+
+/// A set of horizontal features, at most one of which fires.
+struct HorizontalSet<O: ?Sized> {
+    features: Range<usize>,
+    fires: Horizontal<O>,
+}
+
+enum Horizontal<O: ?Sized> {
+    Labels(Arc<LabelSet>),
+    Observing(Arc<ObservingSet<O>>),
+}
+
+impl<O: ?Sized> Clone for HorizontalSet<O> {
+    fn clone(&self) -> Self {
+        let fires = match &self.fires {
+            Horizontal::Labels(fires) => Horizontal::Labels(Arc::clone(fires)),
+            Horizontal::Observing(fires) => Horizontal::Observing(Arc::clone(fires)),
+        };
+        HorizontalSet { features: self.features.clone(), fires }
+    }
+}
+
+impl<O: ?Sized> HorizontalSet<O> {
+    /// The feature of the set that fires.
+    #[inline]
+    fn fired(&self, x: &O, t: usize, p: LabelId, y: LabelId) -> Option<usize> {
+        let member = match &self.fires {
+            Horizontal::Labels(fires) => fires(p, y),
+            Horizontal::Observing(fires) => fires(x, t, p, y),
+        };
+        member_of(&self.features, member)
+    }
+}
+
+/// The number of a feature, from its place in its set; a place that the set does not have is none.
+#[inline]
+fn member_of(features: &Range<usize>, member: Option<usize>) -> Option<usize> {
+    member.filter(|&member| member < features.len()).map(|member| features.start + member)
+}
+
+/// The score of an edge: weights of what fires, set by set.
+fn edge_score<O: ?Sized, S: Float>(
+    sets: &[HorizontalSet<O>],
+    weights: &[S],
+    x: &O,
+    t: usize,
+    p: LabelId,
+    y: LabelId,
+) -> S {
+    let fired = sets.iter().filter_map(|set| set.fired(x, t, p, y));
+    S::from_f64(fired.map(|feature| weights[feature].to_f64()).sum())
+}
+
+/// Features over observations of type `O`, numbered in the order they are added.
+pub struct BooleanFeatures<O: ?Sized> {
+    labels: usize,
+    features: usize,
+    vertical: Vec<(Range<usize>, Box<VerticalSet<O>>)>,
+    horizontal: Vec<HorizontalSet<O>>,
+}
+
+impl<O: ?Sized> fmt::Debug for BooleanFeatures<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BooleanFeatures")
+            .field("labels", &self.labels)
+            .field("features", &self.features)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The scores of one observation.
+#[derive(Debug)]
+pub struct Scored<S: Float> {
+    /// Node scores, `T x L`.
+    pub nodes: Vec<S>,
+    /// Edges: shared, a matrix a step, or on demand.
+    pub edges: Edges<S>,
+}
+
+impl<S: Float> Scored<S> {
+    /// The lattice that every decoder reads.
+    ///
+    /// # Errors
+    /// [`Error::IllegalScore`] if weights added up to infinity.
+    pub fn lattice(&self) -> Result<Lattice<'_, S>> {
+        Lattice::new(self.nodes.as_slice(), &self.edges)
+    }
+}
+
+/// # Adding features
+/// Each returns the numbers of the features it added: their places among the weights.
+impl<O: ?Sized + 'static> BooleanFeatures<O> {
+    /// No features yet, over labels `0..labels`.
+    pub fn new(labels: usize) -> Self {
+        BooleanFeatures { labels, features: 0, vertical: Vec::new(), horizontal: Vec::new() }
+    }
+
+    fn number(&mut self, members: usize) -> Range<usize> {
+        let features = self.features..self.features + members;
+        self.features = features.end;
+        features
+    }
+
+    /// One vertical feature.
+    pub fn vertical(&mut self, fires: impl Fn(&O, usize, LabelId) -> bool + Send + Sync + 'static) -> usize {
+        self.vertical_set(1, move |x, t, y| fires(x, t, y).then_some(0)).start
+    }
+
+    /// A set of vertical features of which at most one fires: the function says which.
+    pub fn vertical_set(
+        &mut self,
+        members: usize,
+        fires: impl Fn(&O, usize, LabelId) -> Option<usize> + Send + Sync + 'static,
+    ) -> Range<usize> {
+        let features = self.number(members);
+        self.vertical.push((features.clone(), Box::new(fires)));
+        features
+    }
+
+    /// One horizontal feature that may see the observation.
+    pub fn horizontal(
+        &mut self,
+        fires: impl Fn(&O, usize, LabelId, LabelId) -> bool + Send + Sync + 'static,
+    ) -> usize {
+        self.horizontal_set(1, move |x, t, p, y| fires(x, t, p, y).then_some(0)).start
+    }
+
+    /// A set of horizontal features of which at most one fires: the function says which. It may see the observation.
+    pub fn horizontal_set(
+        &mut self,
+        members: usize,
+        fires: impl Fn(&O, usize, LabelId, LabelId) -> Option<usize> + Send + Sync + 'static,
+    ) -> Range<usize> {
+        self.push_horizontal(members, Horizontal::Observing(Arc::new(fires)))
+    }
+
+    /// A set of horizontal features, given one by one, of which at most one fires. If more do, only the first counts
+    /// (and a debug build panics).
+    pub fn exclusive_horizontal(&mut self, features: Vec<HorizontalFeature<O>>) -> Range<usize> {
+        self.horizontal_set(features.len(), move |x, t, p, y| {
+            only(features.iter().map(|fires| fires(x, t, p, y)))
+        })
+    }
+
+    /// A set of vertical features, given one by one, of which at most one fires. If more do, only the first counts
+    /// (and a debug build panics).
+    pub fn exclusive_vertical(&mut self, features: Vec<VerticalFeature<O>>) -> Range<usize> {
+        self.vertical_set(features.len(), move |x, t, y| only(features.iter().map(|fires| fires(x, t, y))))
+    }
+
+    /// One horizontal feature that sees the labels alone.
+    pub fn transition(&mut self, fires: impl Fn(LabelId, LabelId) -> bool + Send + Sync + 'static) -> usize {
+        self.transition_set(1, move |p, y| fires(p, y).then_some(0)).start
+    }
+
+    /// A set of horizontal features that see the labels alone, of which at most one fires: the function says which.
+    pub fn transition_set(
+        &mut self,
+        members: usize,
+        fires: impl Fn(LabelId, LabelId) -> Option<usize> + Send + Sync + 'static,
+    ) -> Range<usize> {
+        self.push_horizontal(members, Horizontal::Labels(Arc::new(fires)))
+    }
+
+    /// A feature for each pair of labels, `p * L + y`: always exactly one of them fires.
+    pub fn label_bigrams(&mut self) -> Range<usize> {
+        let labels = self.labels;
+        self.transition_set(labels * labels, move |p, y| Some(p as usize * labels + y as usize))
+    }
+
+    fn push_horizontal(&mut self, members: usize, fires: Horizontal<O>) -> Range<usize> {
+        let features = self.number(members);
+        if members > 0 {
+            self.horizontal.push(HorizontalSet { features: features.clone(), fires });
+        }
+        features
+    }
+}
+
+/// Which of them is true, if any: at most one may be.
+fn only(mut fired: impl Iterator<Item = bool>) -> Option<usize> {
+    let first = fired.position(|fires| fires)?;
+    debug_assert!(!fired.any(|fires| fires), "features of one set must not fire together");
+    Some(first)
+}
+
+/// # From weights to scores
+impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// Number of features: as many weights are needed.
+    pub fn len(&self) -> usize {
+        self.features
+    }
+
+    /// True if no feature was added.
+    pub fn is_empty(&self) -> bool {
+        self.features == 0
+    }
+
+    /// True if a horizontal feature may see the observation, so that edges differ from step to step.
+    pub fn has_observed_edges(&self) -> bool {
+        self.horizontal.iter().any(|set| matches!(set.fires, Horizontal::Observing(_)))
+    }
+
+    fn check<S: Float>(&self, weights: &[S]) -> Result<()> {
+        if weights.len() != self.features {
+            return Err(Error::shape("weights", format!("{} features", self.features), weights.len()));
+        }
+        match weights.iter().position(|weight| !weight.is_legal()) {
+            None => Ok(()),
+            Some(i) => {
+                let what = format!("the weight of feature {i}");
+                Err(Error::IllegalScore { what, value: weights[i].to_f64() })
+            }
+        }
+    }
+
+    /// The node scores of an observation of `positions` positions, `T x L`, into `out`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one weight a feature, [`Error::IllegalScore`] for NaN or plus infinity.
+    pub fn node_scores<S: Float>(
+        &self,
+        observation: &O,
+        positions: usize,
+        weights: &[S],
+        out: &mut Vec<S>,
+    ) -> Result<()> {
+        self.check(weights)?;
+        out.clear();
+        out.reserve(positions * self.labels);
+        for t in 0..positions {
+            for y in 0..self.labels as LabelId {
+                let fired = self.vertical.iter().filter_map(|(features, fires)| {
+                    member_of(features, fires(observation, t, y)).map(|feature| weights[feature].to_f64())
+                });
+                out.push(S::from_f64(fired.sum()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The edges of a model whose horizontal features see the labels alone: one matrix for all observations.
+    ///
+    /// # Errors
+    /// As [`BooleanFeatures::node_scores`], and [`Error::Shape`] if a horizontal feature may see the observation.
+    pub fn shared_edges<S: Float>(&self, weights: &[S], bound: EdgeBound) -> Result<Edges<S>> {
+        self.check(weights)?;
+        let mut scores = Vec::with_capacity(self.labels * self.labels);
+        for (p, y) in self.pairs() {
+            let mut sum = 0.0;
+            for set in &self.horizontal {
+                let Horizontal::Labels(fires) = &set.fires else {
+                    let got = "one that sees the observation";
+                    return Err(Error::shape("horizontal features", "features of labels alone", got));
+                };
+                sum += member_of(&set.features, fires(p, y)).map_or(0.0, |feature| weights[feature].to_f64());
+            }
+            scores.push(S::from_f64(sum));
+        }
+        let edges = Edges::dense(self.labels, scores)?;
+        self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
+    }
+
+    /// The edges of an observation: shared if no horizontal feature sees it, else as asked.
+    ///
+    /// # Errors
+    /// As [`BooleanFeatures::node_scores`].
+    pub fn edges<S: Float>(
+        &self,
+        observation: &Arc<O>,
+        positions: usize,
+        weights: &Arc<[S]>,
+        observed: ObservedEdges,
+        bound: EdgeBound,
+    ) -> Result<Edges<S>> {
+        if !self.has_observed_edges() {
+            return self.shared_edges(weights, bound);
+        }
+        self.check(weights)?;
+        match observed {
+            ObservedEdges::Matrices => self.matrices(observation, positions, weights, bound),
+            ObservedEdges::OnDemand => self.on_demand(observation, weights, bound),
+        }
+    }
+
+    /// Node scores and edges of an observation.
+    ///
+    /// # Errors
+    /// As [`BooleanFeatures::node_scores`].
+    pub fn score<S: Float>(
+        &self,
+        observation: &Arc<O>,
+        positions: usize,
+        weights: &Arc<[S]>,
+        observed: ObservedEdges,
+        bound: EdgeBound,
+    ) -> Result<Scored<S>> {
+        let mut nodes = Vec::new();
+        self.node_scores(observation, positions, weights, &mut nodes)?;
+        Ok(Scored { nodes, edges: self.edges(observation, positions, weights, observed, bound)? })
+    }
+
+    /// Visits the features that fire along a path, position by position, vertical ones first: what a trainer rewards or
+    /// punishes. Their weights, added, are the path's score.
+    pub fn visit_path(&self, observation: &O, path: &[LabelId], mut visit: impl FnMut(usize)) {
+        for (t, &y) in path.iter().enumerate() {
+            for (features, fires) in &self.vertical {
+                member_of(features, fires(observation, t, y)).into_iter().for_each(&mut visit);
+            }
+            if t > 0 {
+                let p = path[t - 1];
+                let fired = self.horizontal.iter().filter_map(|set| set.fired(observation, t, p, y));
+                fired.for_each(&mut visit);
+            }
+        }
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (LabelId, LabelId)> {
+        let labels = self.labels as LabelId;
+        (0..labels).flat_map(move |p| (0..labels).map(move |y| (p, y)))
+    }
+
+    fn matrices<S: Float>(
+        &self,
+        x: &O,
+        positions: usize,
+        weights: &[S],
+        bound: EdgeBound,
+    ) -> Result<Edges<S>> {
+        let mut matrices = Vec::with_capacity(positions);
+        for t in 1..positions {
+            let scores = self.pairs().map(|(p, y)| edge_score(&self.horizontal, weights, x, t, p, y));
+            matrices.push(Edges::dense(self.labels, scores.collect::<Vec<S>>())?);
+        }
+        if matrices.is_empty() {
+            // One position has no step, but edges have at least one matrix.
+            matrices.push(Edges::dense(self.labels, vec![S::ZERO; self.labels * self.labels])?);
+        }
+        let edges = Edges::per_position(matrices)?;
+        self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
+    }
+
+    fn on_demand<S: Float>(&self, x: &Arc<O>, weights: &Arc<[S]>, bound: EdgeBound) -> Result<Edges<S>> {
+        let bound = if bound == EdgeBound::Exact { EdgeBound::ExclusiveSets } else { bound };
+        let bound = self.with_bound(weights, bound, |bound| Ok(bound.value()))?.unwrap_or(S::ZERO);
+        if !bound.is_legal() {
+            return Err(Error::IllegalScore { what: "the bound on the edges".into(), value: bound.to_f64() });
+        }
+        let largest = |set: &HorizontalSet<O>| {
+            let magnitudes = weights[set.features.clone()].iter().map(|weight| weight.to_f64().abs());
+            magnitudes.filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max)
+        };
+        let magnitude = S::from_f64_up(self.horizontal.iter().map(largest).sum()).to_f64();
+        let (sets, weights, x) = (self.horizontal.clone(), Arc::clone(weights), Arc::clone(x));
+        let score = move |t: usize, p: usize, y: usize| {
+            edge_score(&sets, &weights, &x, t, p as LabelId, y as LabelId)
+        };
+        Edges::callback(self.labels, score, move |_| bound, magnitude)
+    }
+
+    /// Runs `then` with the bound, which borrows the weights set by set.
+    fn with_bound<S: Float, R>(
+        &self,
+        weights: &[S],
+        bound: EdgeBound,
+        then: impl FnOnce(&OverallBound<'_, S>) -> Result<R>,
+    ) -> Result<R> {
+        let sets = || self.horizontal.iter().map(|set| &weights[set.features.clone()]);
+        match bound {
+            EdgeBound::Exact => then(&OverallBound::Exact),
+            EdgeBound::ExclusiveSets => then(&OverallBound::ExclusiveSets(&sets().collect::<Vec<_>>())),
+            EdgeBound::SumOfPositives => {
+                then(&OverallBound::SumOfPositives(&sets().flatten().copied().collect::<Vec<_>>()))
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The features of one sequence, by position.
+
+use super::{FeatureId, Renumbering};
+
+/// Feature ids of a sequence. Filled by an extractor again and again, it keeps its memory.
+#[derive(Debug, Clone, Default)]
+pub struct FeatureBuffer {
+    nodes: Vec<FeatureId>,   // position after position
+    node_ends: Vec<usize>,   // T
+    values: Vec<f64>,        // as many as nodes, or none if all are 1
+    edges: Vec<FeatureId>,   // position after position
+    edge_ends: Vec<usize>,   // T; the first position has none
+    pub(super) key: Vec<u8>, // the feature string being made
+}
+
+/// Where the entries of position `t` lie.
+#[inline]
+fn range(ends: &[usize], t: usize) -> std::ops::Range<usize> {
+    let start = if t == 0 { 0 } else { ends[t - 1] };
+    start..ends[t]
+}
+
+impl FeatureBuffer {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties the buffer and keeps its memory.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.node_ends.clear();
+        self.values.clear();
+        self.edges.clear();
+        self.edge_ends.clear();
+    }
+
+    #[inline]
+    pub(super) fn push_node(&mut self, id: FeatureId) {
+        self.nodes.push(id);
+    }
+
+    #[inline]
+    pub(super) fn push_value(&mut self, value: f64) {
+        self.values.push(value);
+    }
+
+    #[inline]
+    pub(super) fn push_edge(&mut self, id: FeatureId) {
+        self.edges.push(id);
+    }
+
+    pub(super) fn end_position(&mut self) {
+        self.node_ends.push(self.nodes.len());
+        self.edge_ends.push(self.edges.len());
+    }
+
+    /// Number of positions `T`.
+    pub fn len(&self) -> usize {
+        self.node_ends.len()
+    }
+
+    /// True if there are no positions.
+    pub fn is_empty(&self) -> bool {
+        self.node_ends.is_empty()
+    }
+
+    /// The node features of position `t`.
+    ///
+    /// # Panics
+    /// If there is no such position.
+    #[inline]
+    pub fn nodes(&self, t: usize) -> &[FeatureId] {
+        &self.nodes[range(&self.node_ends, t)]
+    }
+
+    /// The values of the node features of position `t`; `None` if all values of the sequence are 1.
+    ///
+    /// # Panics
+    /// If there is no such position.
+    #[inline]
+    pub fn values(&self, t: usize) -> Option<&[f64]> {
+        (!self.values.is_empty()).then(|| &self.values[range(&self.node_ends, t)])
+    }
+
+    /// The edge features of the step into position `t`: none for the first position.
+    ///
+    /// # Panics
+    /// If there is no such position.
+    #[inline]
+    pub fn edges(&self, t: usize) -> &[FeatureId] {
+        &self.edges[range(&self.edge_ends, t)]
+    }
+
+    /// Replaces the numbers of a builder by the final ones; features that were dropped leave the buffer.
+    pub fn renumber(&mut self, nodes: &Renumbering, edges: &Renumbering) {
+        let valued = !self.values.is_empty();
+        let (mut kept, mut start) = (0, 0);
+        for end in &mut self.node_ends {
+            for i in start..*end {
+                let Some(id) = nodes.get(self.nodes[i]) else { continue };
+                self.nodes[kept] = id;
+                if valued {
+                    self.values[kept] = self.values[i];
+                }
+                kept += 1;
+            }
+            (start, *end) = (*end, kept);
+        }
+        self.nodes.truncate(kept);
+        self.values.truncate(kept);
+        let (mut kept, mut start) = (0, 0);
+        for end in &mut self.edge_ends {
+            for i in start..*end {
+                let Some(id) = edges.get(self.edges[i]) else { continue };
+                self.edges[kept] = id;
+                kept += 1;
+            }
+            (start, *end) = (*end, kept);
+        }
+        self.edges.truncate(kept);
+    }
+}
+
+/// Equal if what they say is equal.
+impl PartialEq for FeatureBuffer {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes == other.nodes
+            && self.node_ends == other.node_ends
+            && self.values == other.values
+            && self.edges == other.edges
+            && self.edge_ends == other.edge_ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::{ExtractorBuilder, FeatureSource};
+    use crate::sequence::Sequence;
+
+    #[test]
+    fn values_stay_with_their_features() {
+        let mut sequence = Sequence::new();
+        for item in [&[("a", 0.5), ("b", 2.0)][..], &[("c", 3.0), ("b", 4.0)], &[("b", 5.0)], &[]] {
+            sequence.push_position();
+            item.iter().for_each(|&(name, value)| sequence.push_valued_cell(name, value));
+        }
+        let mut builder = ExtractorBuilder::new(FeatureSource::Items);
+        let mut buffer = FeatureBuffer::new();
+        builder.observe(&sequence, &mut buffer).unwrap();
+        assert_eq!((buffer.nodes(1), buffer.values(1)), (&[2, 1][..], Some(&[3.0, 4.0][..])));
+        let frozen = builder.freeze(2); // b alone, and the label bigram
+        buffer.renumber(&frozen.nodes, &frozen.edges);
+        for (t, value) in [2.0, 4.0, 5.0].into_iter().enumerate() {
+            assert_eq!((buffer.nodes(t), buffer.values(t)), (&[0][..], Some(&[value][..])));
+            assert_eq!(buffer.edges(t).len(), t.min(1));
+        }
+        assert_eq!((buffer.len(), buffer.nodes(3).len(), buffer.edges(3)), (4, 0, &[0][..]));
+    }
+}

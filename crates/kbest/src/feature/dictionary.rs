@@ -1,0 +1,143 @@
+//! Feature strings and their numbers: growing and counting first, then frozen.
+
+use super::FeatureId;
+use crate::intern::Interner;
+
+/// Keys being collected and counted.
+#[derive(Debug, Clone, Default)]
+pub struct DictionaryBuilder {
+    keys: Interner,
+    counts: Vec<u32>, // one a key
+}
+
+/// From the numbers a builder handed out to those of the frozen dictionary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renumbering {
+    new_ids: Vec<FeatureId>, // one a key of the builder; DROPPED if it was too rare
+}
+
+const DROPPED: FeatureId = FeatureId::MAX; // never handed out
+
+impl Renumbering {
+    /// The final number of a key, `None` if it was dropped.
+    #[inline]
+    pub fn get(&self, old_id: FeatureId) -> Option<FeatureId> {
+        self.new_ids.get(old_id as usize).copied().filter(|&new_id| new_id != DROPPED)
+    }
+}
+
+impl DictionaryBuilder {
+    /// No keys yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a key once more and gives its number until the dictionary is frozen; `None` if there are four billion
+    /// others.
+    #[inline]
+    pub fn count(&mut self, key: &[u8]) -> Option<FeatureId> {
+        let id = self.keys.insert(key)?;
+        if id as usize == self.counts.len() {
+            self.counts.push(0);
+        }
+        let count = &mut self.counts[id as usize];
+        *count = count.saturating_add(1);
+        Some(id)
+    }
+
+    /// How often a key was counted.
+    pub fn frequency(&self, key: &[u8]) -> u32 {
+        self.keys.get(key).map_or(0, |id| self.counts[id as usize])
+    }
+
+    /// Number of keys so far.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// True if nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps what was counted at least `min_frequency` times, numbered in the order of first sight.
+    pub fn freeze(mut self, min_frequency: u32) -> (Dictionary, Renumbering) {
+        let mut new_ids: Vec<FeatureId> = (0..self.len() as FeatureId).collect();
+        if self.counts.iter().any(|&count| count < min_frequency) {
+            let mut kept = Interner::default();
+            for ((key, &count), new_id) in self.keys.keys().zip(&self.counts).zip(&mut new_ids) {
+                let enough = count >= min_frequency;
+                *new_id = if enough { kept.insert(key).unwrap_or(DROPPED) } else { DROPPED };
+            }
+            self.keys = kept;
+        }
+        self.keys.shrink();
+        (Dictionary { keys: self.keys }, Renumbering { new_ids })
+    }
+}
+
+/// Keys and their numbers, fixed.
+#[derive(Debug, Clone, Default)]
+pub struct Dictionary {
+    keys: Interner,
+}
+
+impl Dictionary {
+    /// The keys in the order given; a key that comes again is left out.
+    pub fn from_keys<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let mut builder = DictionaryBuilder::new();
+        for key in keys {
+            builder.count(key.as_ref());
+        }
+        builder.freeze(0).0
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// True if there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of a key.
+    #[inline]
+    pub fn id(&self, key: &[u8]) -> Option<FeatureId> {
+        self.keys.get(key)
+    }
+
+    /// The key of a number.
+    pub fn key(&self, id: FeatureId) -> Option<&[u8]> {
+        self.keys.key(id)
+    }
+
+    /// All keys, by number.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.keys.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_keys_are_dropped_and_the_rest_close_ranks() {
+        let mut builder = DictionaryBuilder::new();
+        let ids: Vec<_> =
+            ["a", "b", "a", "c", "b", "a"].map(|key| builder.count(key.as_bytes()).unwrap()).into();
+        assert_eq!(ids, [0, 1, 0, 2, 1, 0]);
+        assert_eq!((builder.frequency(b"a"), builder.frequency(b"z")), (3, 0));
+        for (least, expected) in [(0, "abc"), (1, "abc"), (2, "ab"), (3, "a"), (4, "")] {
+            let (dictionary, renumbering) = builder.clone().freeze(least);
+            let keys: String = dictionary.keys().map(|key| key[0] as char).collect();
+            assert_eq!(keys, expected);
+            for (old_id, key) in [b"a", b"b", b"c"].into_iter().enumerate() {
+                assert_eq!(renumbering.get(old_id as u32), dictionary.id(key));
+            }
+            assert_eq!(renumbering.get(3), None);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Extraction: a growing dictionary while training data is read, a frozen one ever after.
+
+use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
+use crate::error::{Error, Result};
+use crate::sequence::Sequence;
+
+/// A word is rare up to this many occurrences, unless said otherwise.
+const RARE_UP_TO: u32 = 10;
+
+/// Collects the features of training data.
+#[derive(Debug, Clone)]
+pub struct ExtractorBuilder {
+    source: FeatureSource,
+    nodes: DictionaryBuilder,
+    edges: DictionaryBuilder,
+    words: DictionaryBuilder,
+    rare_up_to: u32,
+    columns: Option<usize>, // of the first sequence that had any
+}
+
+/// What a builder becomes.
+#[derive(Debug, Clone)]
+pub struct Frozen {
+    /// The extractor.
+    pub extractor: Extractor,
+    /// The final numbers of node features, for buffers that the builder filled ([`FeatureBuffer::renumber`]).
+    pub nodes: Renumbering,
+    /// Likewise for edge features.
+    pub edges: Renumbering,
+}
+
+impl ExtractorBuilder {
+    /// No features yet.
+    pub fn new(source: FeatureSource) -> Self {
+        ExtractorBuilder {
+            source,
+            nodes: DictionaryBuilder::new(),
+            edges: DictionaryBuilder::new(),
+            words: DictionaryBuilder::new(),
+            rare_up_to: RARE_UP_TO,
+            columns: None,
+        }
+    }
+
+    /// Up to how many occurrences a word is rare, for [`super::Preset::Morphology`].
+    pub fn rare_up_to(mut self, occurrences: u32) -> Self {
+        self.rare_up_to = occurrences;
+        self
+    }
+
+    /// Counts the words of a sequence. Sources that want it ([`FeatureSource::wants_word_counts`]) need all data counted
+    /// before any is observed; without it every word is rare.
+    pub fn count_words(&mut self, sequence: &Sequence) {
+        for t in 0..sequence.len() {
+            if let Some(word) = sequence.cell(t, 0) {
+                self.words.count(word.as_bytes());
+            }
+        }
+    }
+
+    /// Counts the features of a sequence and puts their numbers, good until the dictionary is frozen, into `buffer`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the sequence lacks columns, or there are more than four billion features.
+    pub fn observe(&mut self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
+        if self.columns.is_none() && !sequence.is_empty() {
+            self.columns = Some(sequence.width(0));
+        }
+        let (nodes, edges, words) = (&mut self.nodes, &mut self.edges, &self.words);
+        let mut full = false;
+        let mut number = |dictionary: &mut DictionaryBuilder, key: &[u8]| {
+            let id = dictionary.count(key);
+            full |= id.is_none();
+            id
+        };
+        let is_rare = |word: &str| words.frequency(word.as_bytes()) <= self.rare_up_to;
+        fill(&self.source, sequence, self.columns.unwrap_or(0), is_rare, buffer, |kind, key| match kind {
+            Kind::Node => number(nodes, key),
+            Kind::Edge => number(edges, key),
+        })?;
+        if full { Err(Error::shape("features", "at most 2^32 - 1", "more")) } else { Ok(()) }
+    }
+
+    /// Number of node features so far.
+    pub fn node_features(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Number of edge features so far.
+    pub fn edge_features(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Keeps the features seen at least `min_frequency` times and fixes their numbers.
+    pub fn freeze(self, min_frequency: u32) -> Frozen {
+        let (nodes, new_nodes) = self.nodes.freeze(min_frequency);
+        let (edges, new_edges) = self.edges.freeze(min_frequency);
+        let frequent_words = self.words.freeze(self.rare_up_to.saturating_add(1)).0;
+        let columns = self.columns.unwrap_or(0);
+        let extractor = Extractor::from_parts(self.source, nodes, edges, frequent_words, columns);
+        Frozen { extractor, nodes: new_nodes, edges: new_edges }
+    }
+}
+
+/// Turns sequences into feature ids; read only.
+#[derive(Debug, Clone)]
+pub struct Extractor {
+    source: FeatureSource,
+    nodes: Dictionary,
+    edges: Dictionary,
+    frequent_words: Dictionary,
+    columns: usize,
+    shared_edges: Vec<FeatureId>,
+}
+
+impl Extractor {
+    /// An extractor from what another one gave away, or from a model of another program. `frequent_words` are those
+    /// that are not rare, `columns` the columns of the training data; only presets look at them.
+    pub fn from_parts(
+        source: FeatureSource,
+        nodes: Dictionary,
+        edges: Dictionary,
+        frequent_words: Dictionary,
+        columns: usize,
+    ) -> Self {
+        let mut shared_edges = Vec::new();
+        source.visit_shared_edges(|key| shared_edges.extend(edges.id(key)));
+        Extractor { source, nodes, edges, frequent_words, columns, shared_edges }
+    }
+
+    /// Puts the known features of a sequence into `buffer`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the sequence lacks columns.
+    pub fn extract(&self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
+        let is_rare = |word: &str| self.frequent_words.id(word.as_bytes()).is_none();
+        fill(&self.source, sequence, self.columns, is_rare, buffer, |kind, key| match kind {
+            Kind::Node => self.nodes.id(key),
+            Kind::Edge => self.edges.id(key),
+        })
+    }
+
+    /// Where the features come from.
+    pub fn source(&self) -> &FeatureSource {
+        &self.source
+    }
+
+    /// The node features: `L` weights each.
+    pub fn nodes(&self) -> &Dictionary {
+        &self.nodes
+    }
+
+    /// The edge features: `L x L` weights each.
+    pub fn edges(&self) -> &Dictionary {
+        &self.edges
+    }
+
+    /// Words that are not rare.
+    pub fn frequent_words(&self) -> &Dictionary {
+        &self.frequent_words
+    }
+
+    /// Columns of the training data.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The edge features that belong to every step of every sequence (a bare `B`): they make the matrix that all steps
+    /// share. If [`FeatureSource::has_observed_edges`] is false, there are no others.
+    pub fn shared_edges(&self) -> &[FeatureId] {
+        &self.shared_edges
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Node,
+    Edge,
+}
+
+/// Fills a buffer with what `number` makes of the features, leaving out those without a number.
+fn fill(
+    source: &FeatureSource,
+    sequence: &Sequence,
+    columns: usize,
+    is_rare: impl Fn(&str) -> bool,
+    buffer: &mut FeatureBuffer,
+    mut number: impl FnMut(Kind, &[u8]) -> Option<FeatureId>,
+) -> Result<()> {
+    buffer.clear();
+    source.check(sequence, columns)?;
+    let valued = *source == FeatureSource::Items && !sequence.is_empty() && sequence.values(0).is_some();
+    let mut key = std::mem::take(&mut buffer.key); // given back below: its memory is kept
+    for t in 0..sequence.len() {
+        source.visit_nodes(sequence, t, columns, &is_rare, &mut key, |key, value| {
+            let Some(id) = number(Kind::Node, key) else { return };
+            buffer.push_node(id);
+            if valued {
+                buffer.push_value(value);
+            }
+        });
+        if t > 0 {
+            source.visit_edges(sequence, t, &mut key, |key| {
+                if let Some(id) = number(Kind::Edge, key) {
+                    buffer.push_edge(id);
+                }
+            });
+        }
+        buffer.end_position();
+    }
+    buffer.key = key;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! From sequences to numbered features.
+//!
+//! **What.** A [`FeatureSource`] says which features a position has: a CRF++ [template](crate::Template), the attributes of
+//! CRFsuite's items, or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
+//! it becomes an [`Extractor`], which turns a [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position,
+//! unknown features left out. Features of one label (*node features*) and of two neighbouring labels (*edge features*) are
+//! numbered apart, because their weights have different shapes: `L` numbers and `L x L`.
+//!
+//! **Cost.** One hash a feature; nothing is allocated once the buffer has grown to the longest sequence. The extractor is
+//! read only, so threads share it, each with its own buffer.
+//!
+//! Features that are Rust functions, in the boolean features framework of the CarpeDiem paper, live in [`boolean`].
+//!
+//! ```
+//! use kbest::feature::{ExtractorBuilder, FeatureBuffer, FeatureSource};
+//! use kbest::{Sequence, Template};
+//!
+//! let template = Template::parse("U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "template")?;
+//! let mut builder = ExtractorBuilder::new(FeatureSource::Template(template));
+//! let mut buffer = FeatureBuffer::new();
+//! builder.observe(&Sequence::from_tokens(["time", "flies", "time"]), &mut buffer)?;
+//! let extractor = builder.freeze(1).extractor;
+//!
+//! extractor.extract(&Sequence::from_tokens(["fast", "time"]), &mut buffer)?;
+//! let names = |t| buffer.nodes(t).iter().map(|&id| extractor.nodes().key(id).unwrap()).collect::<Vec<_>>();
+//! assert_eq!(names(0), [b"U1:_B-1"]); // "fast" is unknown
+//! assert_eq!(names(1), [b"U0:time"]); // and so is a "fast" before
+//! assert_eq!(buffer.edges(1), extractor.shared_edges()); // B looks at nothing
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+pub mod boolean;
+mod buffer;
+mod dictionary;
+mod extract;
+mod preset;
+mod source;
+
+pub use buffer::FeatureBuffer;
+pub use dictionary::{Dictionary, DictionaryBuilder, Renumbering};
+pub use extract::{Extractor, ExtractorBuilder, Frozen};
+pub use preset::Preset;
+pub use source::FeatureSource;
+
+/// A feature: an index below the number of features of its kind.
+pub type FeatureId = u32;

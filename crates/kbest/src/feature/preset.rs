@@ -1,0 +1,240 @@
+//! Feature sets for people without a template.
+//!
+//! Names say what a feature is: `w[-1]=the` is the word before, `suf3=ing` an ending, `shape=Xx` the look of a word.
+//! What lies outside the sequence is called as in templates (`_B-1`, `_B+1`).
+
+use crate::error::{Error, Result};
+use crate::sequence::Sequence;
+use crate::template::push_boundary;
+
+/// A feature set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// The set of the papers on staggered decoding and iterative Viterbi A* (section 5.1 of both): words at -2..+2, word
+    /// bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Looks at the first
+    /// column alone.
+    Words,
+    /// Every column at -2..+2 and the bigrams between neighbouring positions of the same column.
+    Columns,
+    /// For large morphological label sets: words at -1..+1, suffixes of the neighbours, and for rare words prefixes
+    /// and suffixes of up to ten characters and their looks. Looks at the first column alone.
+    Morphology,
+}
+
+impl Preset {
+    /// The name of each preset.
+    pub const NAMES: [(&'static str, Preset); 3] =
+        [("words", Preset::Words), ("columns", Preset::Columns), ("morphology", Preset::Morphology)];
+
+    /// The preset of this name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn by_name(name: &str) -> Result<Self> {
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, preset)| preset).ok_or_else(|| Error::UnknownName {
+            what: "feature preset",
+            name: name.to_owned(),
+            expected: Self::NAMES.map(|(known, _)| known).join(", "),
+        })
+    }
+}
+
+const AFFIXES_OF_WORDS: usize = 4;
+const AFFIXES_OF_RARE_WORDS: usize = 10;
+const SUFFIXES_OF_NEIGHBOURS: std::ops::RangeInclusive<usize> = 2..=4;
+
+/// What stands `offset` positions from `t`, or the name of the place outside.
+fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &mut Vec<u8>) {
+    match t.checked_add_signed(offset) {
+        Some(at) if at < sequence.len() => {
+            out.extend_from_slice(sequence.cell(at, column).unwrap_or("").as_bytes());
+        }
+        Some(at) => push_boundary(b'+', at - sequence.len() + 1, out),
+        None => push_boundary(b'-', offset.unsigned_abs() - t, out),
+    }
+}
+
+fn word(sequence: &Sequence, t: usize) -> &str {
+    sequence.cell(t, 0).unwrap_or("")
+}
+
+pub(super) fn words(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
+    const AROUND: [(&[u8], isize); 5] =
+        [(b"w[-2]=", -2), (b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1), (b"w[2]=", 2)];
+    const PAIRS: [(&[u8], isize); 2] = [(b"w[-1]|w[0]=", -1), (b"w[0]|w[1]=", 0)];
+    around(sequence, t, 0, &AROUND, key, &mut visit);
+    pairs(sequence, t, 0, &PAIRS, key, &mut visit);
+    affixes(word(sequence, t), AFFIXES_OF_WORDS, key, &mut visit);
+    looks(word(sequence, t), key, &mut visit);
+}
+
+pub(super) fn columns(
+    sequence: &Sequence,
+    t: usize,
+    columns: usize,
+    key: &mut Vec<u8>,
+    mut visit: impl FnMut(&[u8]),
+) {
+    const AROUND: [(&[u8], isize); 5] =
+        [(b"[-2]=", -2), (b"[-1]=", -1), (b"[0]=", 0), (b"[1]=", 1), (b"[2]=", 2)];
+    const PAIRS: [(&[u8], isize); 4] =
+        [(b"[-2]|[-1]=", -2), (b"[-1]|[0]=", -1), (b"[0]|[1]=", 0), (b"[1]|[2]=", 1)];
+    for column in 0..columns {
+        around(sequence, t, column, &AROUND, key, &mut |text| visit(text));
+        pairs(sequence, t, column, &PAIRS, key, &mut |text| visit(text));
+    }
+}
+
+pub(super) fn morphology(
+    sequence: &Sequence,
+    t: usize,
+    is_rare: impl Fn(&str) -> bool,
+    key: &mut Vec<u8>,
+    mut visit: impl FnMut(&[u8]),
+) {
+    const AROUND: [(&[u8], isize); 3] = [(b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1)];
+    around(sequence, t, 0, &AROUND, key, &mut visit);
+    for (name, at) in
+        [(&b"[-1]"[..], t.checked_sub(1)), (b"[1]", Some(t + 1).filter(|&at| at < sequence.len()))]
+    {
+        let Some(at) = at else { continue };
+        for (length, suffix) in suffixes(word(sequence, at), *SUFFIXES_OF_NEIGHBOURS.end()) {
+            if SUFFIXES_OF_NEIGHBOURS.contains(&length) {
+                name_affix(b"suf", length, key);
+                key.extend_from_slice(name);
+                key.push(b'=');
+                key.extend_from_slice(suffix.as_bytes());
+                visit(key);
+            }
+        }
+    }
+    let word = word(sequence, t);
+    if is_rare(word) {
+        affixes(word, AFFIXES_OF_RARE_WORDS, key, &mut visit);
+        looks(word, key, &mut visit);
+    }
+}
+
+/// Column numbers are part of a name only where there are several columns to tell apart.
+fn begin(column: usize, name: &[u8], key: &mut Vec<u8>) {
+    key.clear();
+    if name[0] == b'[' {
+        key.push(b'c');
+        let start = key.len();
+        let mut rest = column;
+        loop {
+            key.push(b'0' + (rest % 10) as u8);
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        key[start..].reverse();
+    }
+    key.extend_from_slice(name);
+}
+
+/// One cell a feature.
+fn around(
+    sequence: &Sequence,
+    t: usize,
+    column: usize,
+    places: &[(&[u8], isize)],
+    key: &mut Vec<u8>,
+    visit: &mut impl FnMut(&[u8]),
+) {
+    for &(name, offset) in places {
+        begin(column, name, key);
+        push_cell(sequence, t, offset, column, key);
+        visit(key);
+    }
+}
+
+/// Two neighbouring cells a feature.
+fn pairs(
+    sequence: &Sequence,
+    t: usize,
+    column: usize,
+    places: &[(&[u8], isize)],
+    key: &mut Vec<u8>,
+    visit: &mut impl FnMut(&[u8]),
+) {
+    for &(name, offset) in places {
+        begin(column, name, key);
+        push_cell(sequence, t, offset, column, key);
+        key.push(b'|');
+        push_cell(sequence, t, offset + 1, column, key);
+        visit(key);
+    }
+}
+
+/// The prefixes of a word with their lengths in characters.
+fn prefixes(word: &str, longest: usize) -> impl Iterator<Item = (usize, &str)> {
+    let ends = word.char_indices().map(|(start, character)| start + character.len_utf8());
+    (1..=longest).zip(ends).map(|(length, end)| (length, &word[..end]))
+}
+
+/// The suffixes of a word with their lengths in characters.
+fn suffixes(word: &str, longest: usize) -> impl Iterator<Item = (usize, &str)> {
+    let starts = word.char_indices().rev().map(|(start, _)| start);
+    (1..=longest).zip(starts).map(|(length, start)| (length, &word[start..]))
+}
+
+/// Begins a key with `pre3` or the like; lengths have at most two digits.
+fn name_affix(name: &[u8], length: usize, key: &mut Vec<u8>) {
+    key.clear();
+    key.extend_from_slice(name);
+    if length >= 10 {
+        key.push(b'0' + (length / 10) as u8);
+    }
+    key.push(b'0' + (length % 10) as u8);
+}
+
+fn affixes(word: &str, longest: usize, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
+    let mut push = |name: &[u8], length: usize, affix: &str| {
+        name_affix(name, length, key);
+        key.push(b'=');
+        key.extend_from_slice(affix.as_bytes());
+        visit(key);
+    };
+    prefixes(word, longest).for_each(|(length, prefix)| push(b"pre", length, prefix));
+    suffixes(word, longest).for_each(|(length, suffix)| push(b"suf", length, suffix));
+}
+
+/// Shape (`X` for capitals, `x` for small letters, `d` for digits, runs once) and what is worth a feature of its own.
+fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
+    let all = |test: fn(char) -> bool| !word.is_empty() && word.chars().all(test);
+    let flags: [(&[u8], bool); 6] = [
+        (b"capital", word.starts_with(char::is_uppercase)),
+        (b"capitals", all(char::is_uppercase)),
+        (b"digit", word.contains(char::is_numeric)),
+        (
+            b"number",
+            all(|c| c.is_numeric() || matches!(c, '.' | ',' | '-' | '/' | ':'))
+                && word.contains(char::is_numeric),
+        ),
+        (b"punctuation", all(|c| !c.is_alphanumeric())),
+        (b"hyphen", word.contains('-')),
+    ];
+    for (name, holds) in flags {
+        if holds {
+            visit(name);
+        }
+    }
+    key.clear();
+    key.extend_from_slice(b"shape=");
+    let mut last = None;
+    for character in word.chars() {
+        let class = match character {
+            c if c.is_uppercase() => 'X',
+            c if c.is_alphabetic() => 'x',
+            c if c.is_numeric() => 'd',
+            c => c,
+        };
+        if last.replace(class) != Some(class) {
+            key.extend_from_slice(class.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    visit(key);
+}

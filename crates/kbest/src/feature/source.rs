@@ -1,0 +1,108 @@
+//! Where features come from.
+
+use super::preset::{self, Preset};
+use crate::error::{Error, Result};
+use crate::sequence::Sequence;
+use crate::template::Template;
+
+/// The edge feature of sources that have no templates: the plain label bigram.
+pub(super) const LABEL_BIGRAM: &[u8] = b"B";
+
+/// Which features a position has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeatureSource {
+    /// A CRF++ template over the columns.
+    Template(Template),
+    /// Every cell is a feature, its value included (CRFsuite's items); label bigrams.
+    Items,
+    /// A set made for people without a template; label bigrams.
+    Preset(Preset),
+}
+
+impl FeatureSource {
+    /// Refuses a sequence with too few columns. `columns` is how many there were in training.
+    pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
+        let needed = match self {
+            FeatureSource::Template(template) => template.columns(),
+            FeatureSource::Items => 0,
+            FeatureSource::Preset(Preset::Words | Preset::Morphology) => 1,
+            FeatureSource::Preset(Preset::Columns) => columns,
+        };
+        match (0..sequence.len()).find(|&t| sequence.width(t) < needed) {
+            None => Ok(()),
+            Some(t) => {
+                let what = format!("columns of position {t}");
+                Err(Error::shape(what, format!("at least {needed}"), sequence.width(t)))
+            }
+        }
+    }
+
+    /// Visits the node features of position `t`, one after the other in `key`, with their values.
+    pub(super) fn visit_nodes(
+        &self,
+        sequence: &Sequence,
+        t: usize,
+        columns: usize,
+        is_rare: impl Fn(&str) -> bool,
+        key: &mut Vec<u8>,
+        mut visit: impl FnMut(&[u8], f64),
+    ) {
+        match self {
+            FeatureSource::Template(template) => {
+                for rule in template.unigrams() {
+                    key.clear();
+                    rule.expand(sequence, t, key);
+                    visit(key, 1.0);
+                }
+            }
+            FeatureSource::Items => {
+                let values = sequence.values(t);
+                for (i, name) in sequence.cells(t).enumerate() {
+                    visit(name.as_bytes(), values.map_or(1.0, |values| values[i]));
+                }
+            }
+            FeatureSource::Preset(Preset::Words) => preset::words(sequence, t, key, |key| visit(key, 1.0)),
+            FeatureSource::Preset(Preset::Columns) => {
+                preset::columns(sequence, t, columns, key, |key| visit(key, 1.0));
+            }
+            FeatureSource::Preset(Preset::Morphology) => {
+                preset::morphology(sequence, t, is_rare, key, |key| visit(key, 1.0));
+            }
+        }
+    }
+
+    /// Visits the edge features of the step into position `t`, which is not the first.
+    pub(super) fn visit_edges(
+        &self,
+        sequence: &Sequence,
+        t: usize,
+        key: &mut Vec<u8>,
+        mut visit: impl FnMut(&[u8]),
+    ) {
+        let FeatureSource::Template(template) = self else { return visit(LABEL_BIGRAM) };
+        for rule in template.bigrams() {
+            key.clear();
+            rule.expand(sequence, t, key);
+            visit(key);
+        }
+    }
+
+    /// Visits the edge features that are the same for every step of every sequence.
+    pub(super) fn visit_shared_edges(&self, mut visit: impl FnMut(&[u8])) {
+        let FeatureSource::Template(template) = self else { return visit(LABEL_BIGRAM) };
+        for rule in template.bigrams().iter().filter(|rule| !rule.looks_at_input()) {
+            visit(rule.line().as_bytes());
+        }
+    }
+
+    /// True if an edge feature looks at the sequence, so that edges differ from step to step.
+    pub fn has_observed_edges(&self) -> bool {
+        let FeatureSource::Template(template) = self else { return false };
+        template.bigrams().iter().any(|rule| rule.looks_at_input())
+    }
+
+    /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).
+    pub fn wants_word_counts(&self) -> bool {
+        *self == FeatureSource::Preset(Preset::Morphology)
+    }
+}
