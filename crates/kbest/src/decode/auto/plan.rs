@@ -8,15 +8,18 @@ use crate::lattice::{Lattice, Matrix, Shape};
 use std::fmt;
 
 /// Below this many labels reading all edges is faster than being clever about them (measured: the funnel overtakes the
-/// vector Viterbi between 40 and 60 labels).
-const FEW_LABELS: usize = 48;
+/// vector Viterbi between 40 and 60 labels on lattices that suit it).
+const FEW_LABELS: usize = 64;
 
 /// Bytes of edges that stay in a core's own cache; from further away a row of them takes about six times as long.
 const NEAR_BYTES: usize = 1 << 20;
 const FAR_FACTOR: usize = 6;
 
+/// A row that is not stored has to be written out before it is read.
+const SPREAD_FACTOR: usize = 4;
+
 /// What one exception costs in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
-const EXCEPTION_STEPS: usize = 8;
+const EXCEPTION_STEPS: usize = 3;
 
 /// What the choice depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +32,8 @@ pub struct Facts {
     pub k: usize,
     /// Edges that are not at the base value, in the largest matrix; `None` if the edges are a function.
     pub exceptions: Option<usize>,
-    /// Bytes of one score.
-    pub score_bytes: usize,
+    /// Bytes of all edges, if they are stored as a matrix.
+    pub matrix_bytes: Option<usize>,
     /// Instruction set.
     pub level: Level,
 }
@@ -48,12 +51,20 @@ impl Facts {
             Shape::PerPosition(edges) => edges.matrices().iter().map(in_matrix).max(),
             Shape::Callback(_) => None,
         };
+        let is_dense = |matrix: &Matrix<S>| matches!(matrix, Matrix::Dense(_));
+        let stored = match lattice.edges().shape() {
+            Shape::Dense(_) => true,
+            Shape::PerPosition(edges) => edges.matrices().iter().any(is_dense),
+            Shape::Sparse(_) | Shape::Callback(_) => false,
+        };
+        let labels = lattice.labels();
+        let matrix_bytes = stored.then(|| lattice.edges().matrices() * labels * labels * size_of::<S>());
         Facts {
             positions: lattice.positions(),
             labels: lattice.labels(),
             k,
             exceptions,
-            score_bytes: size_of::<S>(),
+            matrix_bytes,
             level: level(),
         }
     }
@@ -61,8 +72,12 @@ impl Facts {
     /// Vector steps of one position of `viterbi-simd`.
     fn simd_steps(&self) -> usize {
         let vectors = self.labels * padded(self.labels) / LANES;
-        let far = self.labels * self.labels * self.score_bytes > NEAR_BYTES;
-        vectors * if far { FAR_FACTOR } else { 1 }
+        vectors
+            * match self.matrix_bytes {
+                None => SPREAD_FACTOR,
+                Some(bytes) if bytes > NEAR_BYTES => FAR_FACTOR,
+                Some(_) => 1,
+            }
     }
 
     /// The same for `viterbi-sparse`.
@@ -129,10 +144,7 @@ impl Plan {
             ForwardPass::Simd => Engine::ViterbiSimd,
         };
         let funnel = engines.funnel && (facts.labels >= FEW_LABELS || fallback == Engine::Viterbi);
-        let budget = Budget {
-            left: (steps / 25).saturating_mul(facts.positions.saturating_sub(1)),
-            per_position: steps / 3,
-        };
+        let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position: steps / 3 };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
@@ -165,8 +177,8 @@ impl fmt::Display for Plan {
         match self.first {
             Some(engine) => writeln!(
                 f,
-                "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 4 % of what \
-                 `{}` would take at once, and a third of its share of every position done.",
+                "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 3 % of what \
+                 `{}` would take at once, and a quarter of its share of every position.",
                 engine.name(),
                 self.fallback.name()
             )?,

@@ -19,12 +19,12 @@ pub(crate) enum Stop {
     OverBudget,
 }
 
-/// How much work a search may do, in edges looked at (a vector of them counts as one).
+/// How much work a search may do, in vector steps of a Viterbi that reads every edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// At hand.
     pub(crate) left: usize,
-    /// Added for every position done, after the first two.
+    /// Added for every position.
     pub(crate) per_position: usize,
 }
 
@@ -33,11 +33,11 @@ impl Budget {
     pub(crate) const UNLIMITED: Budget = Budget { left: usize::MAX, per_position: 0 };
 }
 
-/// What it costs to weigh a label, in the same unit, its edges left out (measured).
-const LABEL_COST: usize = 16;
-
-/// What an ordinary position costs besides its passes over the labels: a few labels found and opened.
-const POSITION_COST: usize = 4 * LABEL_COST;
+/// What things cost, in the vector steps of a Viterbi that reads every edge: a vector of a pass over the labels, a label
+/// weighed, and an edge looked up for it (measured, roughly: their branches are hard to foresee).
+const PASS_COST: usize = 2;
+const LABEL_COST: usize = 24;
+const EDGE_COST: usize = 3;
 
 /// Working memory of the search.
 #[derive(Debug, Default)]
@@ -127,10 +127,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.jobs.clear();
         memory.toward.clear();
         self.tally.round();
-        let passes = 4 * labels.div_ceil(LANES);
         for t in 0..self.lattice.positions() {
-            let earned = passes + POSITION_COST + if t < 2 { 0 } else { self.budget.per_position };
-            self.budget.left = self.budget.left.saturating_add(earned);
+            self.budget.left = self.budget.left.saturating_add(self.budget.per_position);
             self.open(t)?;
         }
         Ok(())
@@ -259,7 +257,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             S::max_plus_row(values, entry.alpha, &row[..labels]);
         }
         self.tally.edges(opened as usize * labels);
-        self.spend(opened as usize * labels.div_ceil(LANES))?;
+        self.spend(PASS_COST * opened as usize * labels.div_ceil(LANES))?;
         Ok(Source::Gathered)
     }
 
@@ -333,7 +331,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         found.clear();
         let rest = S::select_reaching(add, row, least, node, ways_out, floor, found);
         let found = found.len();
-        self.spend(2 * node.len().div_ceil(LANES) + LABEL_COST * found)?;
+        self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + LABEL_COST * found)?;
         Ok(rest)
     }
 
@@ -355,13 +353,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let (value, back) = self.best_way_in(t, label as usize, &mut looked);
             sure = sure.larger(self.sure_reach(t, value, label as usize));
             candidates.push(Candidate { label, back, value });
-            if looked > self.budget.left {
+            if EDGE_COST * looked > self.budget.left {
                 break; // found out below
             }
         }
         self.memory.candidates = candidates;
         self.tally.edges(looked);
-        self.spend(looked)?;
+        self.spend(EDGE_COST * looked)?;
         Ok(sure)
     }
 
