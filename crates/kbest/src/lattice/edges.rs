@@ -312,6 +312,25 @@ mod tests {
         }
     }
 
+    /// Look-ups by bitmap, over more labels than fit a word.
+    #[test]
+    fn sparse_look_ups_find_every_exception() {
+        let labels = 150u32;
+        let pairs: Vec<(u32, u32)> =
+            (0..labels * labels).filter(|i| i % 7 == 0).map(|i| (i / labels, i % labels)).collect();
+        let (from, to): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
+        let scores: Vec<f64> = (1..=pairs.len()).map(|i| i as f64).collect();
+        let edges = Edges::sparse(labels as usize, 0.0, &from, &to, &scores).unwrap();
+        let Shape::Sparse(sparse) = edges.shape() else { panic!("sparse edges are sparse") };
+        let mut expected = vec![0.0; (labels * labels) as usize];
+        for ((p, y), &score) in pairs.iter().zip(&scores) {
+            expected[(p * labels + y) as usize] = score;
+        }
+        for (i, &score) in expected.iter().enumerate() {
+            assert_eq!(sparse.get(1, i / labels as usize, i % labels as usize), score);
+        }
+    }
+
     #[test]
     fn bad_edges_are_refused() {
         assert!(Edges::dense(2, vec![0.0f32; 3]).is_err());

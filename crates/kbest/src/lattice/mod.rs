@@ -19,6 +19,7 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod bitmap;
 mod bounds;
 mod callback;
 mod constraints;

@@ -4,6 +4,7 @@
 //! (usually 0), tens of pairs a row do not. With base minus infinity it is a transition list whose rest is forbidden
 //! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted.
 
+use super::bitmap::Bitmap;
 use super::bounds::MatrixBounds;
 use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude};
 use crate::error::{Error, Result};
@@ -18,6 +19,7 @@ pub struct SparseEdges<S: Float> {
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
     pub(super) bounds: MatrixBounds<S>,
+    bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
 }
@@ -133,6 +135,7 @@ impl<S: Float> SparseEdges<S> {
             rows,
             columns,
             bounds,
+            bitmap: OnceLock::new(),
             forward: OnceLock::new(),
             backward: OnceLock::new(),
         }
@@ -190,8 +193,13 @@ impl<S: Float> SparseEdges<S> {
 impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     #[inline]
     fn get(&self, _: usize, p: usize, y: usize) -> S {
-        let (to, scores) = self.leaving(p);
-        to.binary_search(&(y as u32)).map_or(self.base, |i| scores[i])
+        match self.bitmap.get_or_init(|| Bitmap::new(self.labels, |p| self.leaving(p).0)) {
+            Some(bitmap) => bitmap.find(p, y).map_or(self.base, |i| self.rows.scores[i]),
+            None => {
+                let (to, scores) = self.leaving(p);
+                to.binary_search(&(y as u32)).map_or(self.base, |i| scores[i])
+            }
+        }
     }
 
     fn row<'b>(&'b self, _: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {

@@ -143,7 +143,8 @@ impl Plan {
             ForwardPass::Sparse => Engine::ViterbiSparse,
             ForwardPass::Simd => Engine::ViterbiSimd,
         };
-        let funnel = engines.funnel && (facts.labels >= FEW_LABELS || fallback == Engine::Viterbi);
+        let few = if facts.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS / SPREAD_FACTOR };
+        let funnel = engines.funnel && (facts.labels >= few || fallback == Engine::Viterbi);
         let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position: steps / 3 };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
@@ -182,7 +183,7 @@ impl fmt::Display for Plan {
                 engine.name(),
                 self.fallback.name()
             )?,
-            None => writeln!(f, "No pruning: fewer than {FEW_LABELS} labels, or it is switched off.")?,
+            None => writeln!(f, "No pruning: too few labels for that, or it is switched off.")?,
         }
         let why = match self.fallback {
             Engine::ViterbiSparse => "its time depends on the exceptions only, and they are few",
