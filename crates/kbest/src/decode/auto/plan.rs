@@ -145,7 +145,9 @@ impl Plan {
         };
         let few = if facts.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS / SPREAD_FACTOR };
         let funnel = engines.funnel && (facts.labels >= few || fallback == Engine::Viterbi);
-        let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position: steps / 3 };
+        // A forward pass over the exceptions is far ahead of one over all edges, so there is more to win than to lose.
+        let per_position = if pass == ForwardPass::Sparse { steps } else { steps / 3 };
+        let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
@@ -179,9 +181,10 @@ impl fmt::Display for Plan {
             Some(engine) => writeln!(
                 f,
                 "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 3 % of what \
-                 `{}` would take at once, and a quarter of its share of every position.",
+                 `{}` would take at once, and {} of its share of every position.",
                 engine.name(),
-                self.fallback.name()
+                self.fallback.name(),
+                if self.forward_pass() == ForwardPass::Sparse { "all" } else { "a third" }
             )?,
             None => writeln!(f, "No pruning: too few labels for that, or it is switched off.")?,
         }
