@@ -45,6 +45,7 @@
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 
+mod blob;
 pub mod columns;
 pub mod decode;
 mod error;
@@ -54,9 +55,13 @@ pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
+pub mod model;
 mod score;
+pub mod scoring;
 pub mod sequence;
+mod tagger;
 pub mod template;
+pub mod train;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
 pub use error::{Error, Result};
@@ -64,6 +69,8 @@ pub use kernel::Float;
 pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};
 pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
+pub use model::Model;
 pub use score::Score;
 pub use sequence::Sequence;
+pub use tagger::Tagger;
 pub use template::Template;

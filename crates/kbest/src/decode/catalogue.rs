@@ -164,6 +164,12 @@ pub enum Decoder {
     Beam(Beam),
 }
 
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder::Auto(Auto::default())
+    }
+}
+
 impl Decoder {
     /// The decoder of that name, with default options.
     ///

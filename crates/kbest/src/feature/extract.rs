@@ -81,6 +81,11 @@ impl ExtractorBuilder {
         if full { Err(Error::shape("features", "at most 2^32 - 1", "more")) } else { Ok(()) }
     }
 
+    /// Where the features come from.
+    pub fn source(&self) -> &FeatureSource {
+        &self.source
+    }
+
     /// Number of node features so far.
     pub fn node_features(&self) -> usize {
         self.nodes.len()

@@ -29,6 +29,7 @@ mod edges;
 mod per_position;
 mod potentials;
 mod sparse;
+mod stub;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};
 pub use callback::CallbackEdges;

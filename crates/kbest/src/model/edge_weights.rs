@@ -1,0 +1,105 @@
+//! The weights of edge features: for each feature the pairs of neighbouring labels that it speaks for or against.
+
+use super::edges_of_best_shape;
+use crate::blob::Blob;
+use crate::error::{Error, Result};
+use crate::feature::FeatureId;
+use crate::label::LabelId;
+use crate::lattice::Edges;
+
+/// A pair of labels and its weight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct EdgeWeight {
+    /// The label before.
+    pub from: LabelId,
+    /// The label after.
+    pub to: LabelId,
+    /// The weight.
+    pub weight: f32,
+}
+
+/// Weights of all edge features.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeWeights {
+    labels: usize,
+    starts: Blob<u32>, // F + 1: where the pairs of each feature begin
+    pairs: Blob<EdgeWeight>,
+}
+
+impl EdgeWeights {
+    /// From the pairs of each feature, in any order; zeros are left out.
+    ///
+    /// # Errors
+    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for a pair named
+    /// twice or more than four billion pairs.
+    pub fn new(labels: usize, features: impl IntoIterator<Item = Vec<EdgeWeight>>) -> Result<Self> {
+        let (mut starts, mut pairs) = (vec![0], Vec::new());
+        for (feature, mut of_feature) in features.into_iter().enumerate() {
+            of_feature.sort_unstable_by_key(|pair| (pair.from, pair.to));
+            let key = |pair: &EdgeWeight| (pair.from, pair.to);
+            if let Some(twice) = of_feature.windows(2).find(|two| key(&two[0]) == key(&two[1])) {
+                let got = format!("label {} to label {} twice", twice[0].from, twice[0].to);
+                return Err(Error::shape(format!("edge feature {feature}"), "each pair once", got));
+            }
+            for pair in of_feature {
+                if let Some(&label) = [pair.from, pair.to].iter().find(|&&y| y as usize >= labels) {
+                    let what = format!("edge feature {feature}");
+                    return Err(Error::LabelOutOfRange { what, label: label.into(), labels });
+                }
+                if !pair.weight.is_finite() {
+                    let what =
+                        format!("edge feature {feature}, from label {} to label {}", pair.from, pair.to);
+                    return Err(Error::IllegalScore { what, value: pair.weight.into() });
+                }
+                if pair.weight != 0.0 {
+                    pairs.push(pair);
+                }
+            }
+            let end = u32::try_from(pairs.len());
+            starts.push(end.map_err(|_| Error::shape("weights of edge features", "at most 2^32", "more"))?);
+        }
+        Ok(EdgeWeights { labels, starts: starts.into(), pairs: pairs.into() })
+    }
+
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// Number of features.
+    pub fn features(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Number of pairs that are stored.
+    pub fn stored(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The pairs of a feature, by (from, to).
+    pub fn pairs(&self, feature: FeatureId) -> &[EdgeWeight] {
+        let feature = feature as usize;
+        &self.pairs[self.starts[feature] as usize..self.starts[feature + 1] as usize]
+    }
+
+    /// The edges that these features make together.
+    ///
+    /// # Errors
+    /// [`Error::IllegalScore`] if the sum is infinite.
+    pub fn sum(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
+        if let [feature] = features {
+            return edges_of_best_shape(self.labels, self.pairs(*feature));
+        }
+        let mut pairs: Vec<EdgeWeight> = features.iter().flat_map(|&id| self.pairs(id)).copied().collect();
+        pairs.sort_by_key(|pair| (pair.from, pair.to)); // stable: added in the order of the features
+        pairs.dedup_by(|next, kept| {
+            let same = (next.from, next.to) == (kept.from, kept.to);
+            if same {
+                kept.weight += next.weight;
+            }
+            same
+        });
+        edges_of_best_shape(self.labels, &pairs)
+    }
+}

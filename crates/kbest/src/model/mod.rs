@@ -1,0 +1,145 @@
+//! Models: labels, features and their weights.
+//!
+//! **What.** A [`Model`] is all that tagging needs: the names of the labels, the frozen [`Extractor`], the weights of node
+//! features ([`NodeWeights`]: `L` numbers each, nearly all of them zero) and of edge features ([`EdgeWeights`]: `L x L`
+//! numbers each, nearly all zero), and scores for first and last labels if the model has them. Trainers and importers make
+//! [`ModelParts`]; [`Model::new`] checks that the parts fit and adds up the edges that all steps share.
+//!
+//! **Cost.** What is zero is not stored. A model is read only, so threads share it.
+//!
+//! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
+
+mod edge_weights;
+mod node_weights;
+
+pub use edge_weights::{EdgeWeight, EdgeWeights};
+pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
+
+use crate::error::{Error, Result};
+use crate::feature::Extractor;
+use crate::label::LabelSet;
+use crate::lattice::Edges;
+
+/// Up to this many labels, or from one exception in this many edges on, a matrix is stored whole.
+const FEW_LABELS: usize = 64;
+const FEW_EXCEPTIONS: usize = 4;
+
+/// What a model is made of.
+#[derive(Debug)]
+pub struct ModelParts {
+    /// Names of the labels.
+    pub labels: LabelSet,
+    /// From sequences to features.
+    pub extractor: Extractor,
+    /// Weights of the node features.
+    pub nodes: NodeWeights,
+    /// Weights of the edge features.
+    pub edges: EdgeWeights,
+    /// Scores of the first label, if any.
+    pub start: Option<Vec<f32>>,
+    /// Scores of the last label, if any.
+    pub end: Option<Vec<f32>>,
+    /// Where the model comes from: pairs of name and text, for people.
+    pub about: Vec<(String, String)>,
+}
+
+/// A model, ready to score sequences.
+#[derive(Debug)]
+pub struct Model {
+    parts: ModelParts,
+    shared_edges: Edges<f32>,
+}
+
+impl Model {
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they do not, [`Error::IllegalScore`] for a score that is NaN or infinite.
+    pub fn new(parts: ModelParts) -> Result<Self> {
+        let labels = parts.labels.len();
+        if labels == 0 {
+            return Err(Error::shape("labels of the model", "at least 1", 0));
+        }
+        let fits = |what: &str, expected: usize, got: usize| {
+            if expected == got { Ok(()) } else { Err(Error::shape(what, expected, got)) }
+        };
+        fits("node features with weights", parts.extractor.nodes().len(), parts.nodes.features())?;
+        fits("edge features with weights", parts.extractor.edges().len(), parts.edges.features())?;
+        fits("labels of the node weights", labels, parts.nodes.labels())?;
+        fits("labels of the edge weights", labels, parts.edges.labels())?;
+        for (what, scores) in [("start scores", &parts.start), ("end scores", &parts.end)] {
+            let Some(scores) = scores else { continue };
+            fits(what, labels, scores.len())?;
+            if let Some(y) = scores.iter().position(|w| w.is_nan() || *w == f32::INFINITY) {
+                let what = format!("{what} of label {y}");
+                return Err(Error::IllegalScore { what, value: scores[y].into() });
+            }
+        }
+        let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
+        Ok(Model { parts, shared_edges })
+    }
+
+    /// Names of the labels.
+    pub fn labels(&self) -> &LabelSet {
+        &self.parts.labels
+    }
+
+    /// From sequences to features.
+    pub fn extractor(&self) -> &Extractor {
+        &self.parts.extractor
+    }
+
+    /// Weights of the node features.
+    pub fn nodes(&self) -> &NodeWeights {
+        &self.parts.nodes
+    }
+
+    /// Weights of the edge features.
+    pub fn edges(&self) -> &EdgeWeights {
+        &self.parts.edges
+    }
+
+    /// The sum of the edge features that every step has.
+    pub fn shared_edges(&self) -> &Edges<f32> {
+        &self.shared_edges
+    }
+
+    /// Scores of the first label, if the model has them.
+    pub fn start(&self) -> Option<&[f32]> {
+        self.parts.start.as_deref()
+    }
+
+    /// Scores of the last label, if the model has them.
+    pub fn end(&self) -> Option<&[f32]> {
+        self.parts.end.as_deref()
+    }
+
+    /// Where the model comes from.
+    pub fn about(&self) -> &[(String, String)] {
+        &self.parts.about
+    }
+
+    /// Takes the model apart.
+    pub fn into_parts(self) -> ModelParts {
+        self.parts
+    }
+}
+
+/// Edges of the shape that suits their number: a whole matrix for few labels or many exceptions, else exceptions from
+/// zero. Pairs are sorted by (from, to) and unique.
+pub(crate) fn edges_of_best_shape(labels: usize, pairs: &[EdgeWeight]) -> Result<Edges<f32>> {
+    if labels <= FEW_LABELS || pairs.len() * FEW_EXCEPTIONS >= labels * labels {
+        let mut matrix = vec![0.0; labels * labels];
+        for pair in pairs {
+            matrix[pair.from as usize * labels + pair.to as usize] = pair.weight;
+        }
+        return Edges::dense(labels, matrix);
+    }
+    let (mut from, mut to, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    for pair in pairs {
+        from.push(pair.from);
+        to.push(pair.to);
+        scores.push(pair.weight);
+    }
+    Edges::sparse(labels, 0.0, &from, &to, &scores)
+}

@@ -1,0 +1,147 @@
+//! The weights of node features: for each feature the labels that it speaks for or against.
+//!
+//! A row is a list of (label, weight), or, from half of all labels on, stored whole.
+//! Either way it lies in one piece, so that adding it costs one trip to memory.
+
+use crate::blob::Blob;
+use crate::error::{Error, Result};
+use crate::feature::FeatureId;
+use crate::label::LabelId;
+
+/// Weights of all node features.
+#[derive(Debug, Clone, Default)]
+pub struct NodeWeights {
+    labels: usize,
+    starts: Blob<u32>, // F + 1: where each row begins in `words`
+    words: Blob<u32>, // list rows: label, bits of the weight, label, ...; whole rows: L times the bits of a weight
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Row<'a> {
+    /// Pairs of label and bits of the weight, by label.
+    List(&'a [[u32; 2]]),
+    /// The bits of the weights of all labels.
+    Whole(&'a [u32]),
+}
+
+impl Row<'_> {
+    /// The weights that are stored.
+    pub fn iter(&self) -> impl Iterator<Item = (LabelId, f32)> + '_ {
+        let (list, whole) = match self {
+            Row::List(list) => (*list, &[][..]),
+            Row::Whole(whole) => (&[][..], *whole),
+        };
+        let list = list.iter().map(|&[label, bits]| (label, f32::from_bits(bits)));
+        list.chain((0..).zip(whole).map(|(label, &bits)| (label, f32::from_bits(bits))))
+    }
+}
+
+impl NodeWeights {
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// Number of features.
+    pub fn features(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Number of weights that are not zero.
+    pub fn stored(&self) -> usize {
+        let ids = 0..self.features() as FeatureId;
+        ids.map(|id| self.row(id).iter().filter(|(_, weight)| *weight != 0.0).count()).sum()
+    }
+
+    /// Bytes that the weights take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.starts) + size_of_val(&*self.words)
+    }
+
+    /// The weights of a feature.
+    #[inline]
+    pub fn row(&self, feature: FeatureId) -> Row<'_> {
+        let feature = feature as usize;
+        let words = &self.words[self.starts[feature] as usize..self.starts[feature + 1] as usize];
+        // Lists are shorter than L words: see `push`.
+        if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
+    }
+
+    /// Adds the weights of a feature, times `value`, to a row of `L` scores.
+    #[inline]
+    pub fn add_to(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
+        match self.row(feature) {
+            Row::List(list) if value == 1.0 => {
+                list.iter().for_each(|&[y, bits]| scores[y as usize] += f32::from_bits(bits));
+            }
+            Row::List(list) => {
+                list.iter().for_each(|&[y, bits]| scores[y as usize] += value * f32::from_bits(bits));
+            }
+            Row::Whole(bits) => {
+                scores.iter_mut().zip(bits).for_each(|(score, &bits)| *score += value * f32::from_bits(bits));
+            }
+        }
+    }
+}
+
+/// Collects rows, feature after feature.
+#[derive(Debug, Clone)]
+pub struct NodeWeightsBuilder {
+    labels: usize,
+    starts: Vec<u32>,
+    words: Vec<u32>,
+}
+
+impl NodeWeightsBuilder {
+    /// No rows yet.
+    pub fn new(labels: usize) -> Self {
+        NodeWeightsBuilder { labels, starts: vec![0], words: Vec::new() }
+    }
+
+    /// Adds the row of the next feature: labels in rising order, each once. Zeros are left out.
+    ///
+    /// # Errors
+    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for labels out
+    /// of order or more than four billion weights.
+    pub fn push(&mut self, row: impl IntoIterator<Item = (LabelId, f32)>) -> Result<()> {
+        let feature = self.starts.len() - 1;
+        let start = self.words.len();
+        let mut last = None;
+        for (label, weight) in row {
+            if label as usize >= self.labels {
+                let what = format!("weights of node feature {feature}");
+                return Err(Error::LabelOutOfRange { what, label: label.into(), labels: self.labels });
+            }
+            if !weight.is_finite() {
+                let what = format!("the weight of node feature {feature}, label {label}");
+                return Err(Error::IllegalScore { what, value: weight.into() });
+            }
+            if last.replace(label).is_some_and(|last| last >= label) {
+                return Err(Error::shape("weights of a node feature", "labels in rising order", label));
+            }
+            if weight != 0.0 {
+                self.words.extend([label, weight.to_bits()]);
+            }
+        }
+        let words = self.words.len() - start;
+        if words >= self.labels && words > 0 {
+            // As long as the whole row or longer: the whole row it is.
+            let mut whole = vec![0.0f32.to_bits(); self.labels];
+            for pair in self.words[start..].as_chunks::<2>().0 {
+                whole[pair[0] as usize] = pair[1];
+            }
+            self.words.truncate(start);
+            self.words.extend(whole);
+        }
+        let end = u32::try_from(self.words.len())
+            .map_err(|_| Error::shape("weights of node features", "at most 2^32", "more"))?;
+        self.starts.push(end);
+        Ok(())
+    }
+
+    /// All rows are there.
+    pub fn finish(self) -> NodeWeights {
+        NodeWeights { labels: self.labels, starts: self.starts.into(), words: self.words.into() }
+    }
+}

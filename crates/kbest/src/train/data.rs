@@ -1,0 +1,97 @@
+//! Labelled sequences as numbers.
+
+use crate::error::{Error, Result};
+use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Frozen};
+use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
+use crate::sequence::Sequence;
+
+/// One sequence.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// Its features, by position.
+    pub features: FeatureBuffer,
+    /// Its labels.
+    pub gold: Vec<LabelId>,
+    /// How much it counts.
+    pub weight: f64,
+}
+
+/// What trainers learn from.
+#[derive(Debug, Clone)]
+pub struct TrainingSet {
+    labels: LabelSet,
+    extractor: Extractor,
+    examples: Vec<Example>,
+    tokens: usize,
+}
+
+impl TrainingSet {
+    /// Numbers the labels and those features that occur at least `min_frequency` times. Empty sequences are left out.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a sequence lacks labels or columns, or none has a position.
+    pub fn new(sequences: &[Sequence], source: FeatureSource, min_frequency: u32) -> Result<Self> {
+        Self::from_builder(sequences, ExtractorBuilder::new(source), min_frequency)
+    }
+
+    /// The same with an extractor whose options are set.
+    ///
+    /// # Errors
+    /// As [`TrainingSet::new`].
+    pub fn from_builder(
+        sequences: &[Sequence],
+        mut builder: ExtractorBuilder,
+        min_frequency: u32,
+    ) -> Result<Self> {
+        let sequences = || sequences.iter().filter(|sequence| !sequence.is_empty());
+        if builder.source().wants_word_counts() {
+            sequences().for_each(|sequence| builder.count_words(sequence));
+        }
+        let mut labels = LabelSetBuilder::new();
+        let mut examples = Vec::new();
+        for (i, sequence) in sequences().enumerate() {
+            let mut features = FeatureBuffer::new();
+            builder.observe(sequence, &mut features)?;
+            let gold = (0..sequence.len()).map(|t| sequence.label(t).map(|name| labels.add(name)));
+            let gold = gold.collect::<Option<Vec<_>>>().ok_or_else(|| {
+                Error::shape(
+                    format!("sequence {i} of the training data"),
+                    "a label at every position",
+                    "none",
+                )
+            })?;
+            examples.push(Example { features, gold, weight: sequence.weight() });
+        }
+        if examples.is_empty() {
+            return Err(Error::shape("training data", "at least one sequence", 0));
+        }
+        let (labels, new_ids) = labels.freeze(LabelOrder::FirstSeen);
+        let Frozen { extractor, nodes, edges } = builder.freeze(min_frequency);
+        for example in &mut examples {
+            example.features.renumber(&nodes, &edges);
+            example.gold.iter_mut().for_each(|y| *y = new_ids[*y as usize]);
+        }
+        let tokens = examples.iter().map(|example| example.gold.len()).sum();
+        Ok(TrainingSet { labels, extractor, examples, tokens })
+    }
+
+    /// Names of the labels.
+    pub fn labels(&self) -> &LabelSet {
+        &self.labels
+    }
+
+    /// From sequences to features.
+    pub fn extractor(&self) -> &Extractor {
+        &self.extractor
+    }
+
+    /// The sequences.
+    pub fn examples(&self) -> &[Example] {
+        &self.examples
+    }
+
+    /// Positions of all sequences.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+}

@@ -1,0 +1,86 @@
+//! Training: from labelled sequences to a model.
+//!
+//! **What.** [`TrainingSet`] reads labelled sequences once: labels and features become numbers. A [`Trainer`] passes over
+//! them, epoch by epoch, and can give a [`Model`] after each. What differs between trainers is what an epoch does:
+//!
+//! | trainer | an epoch |
+//! |---|---|
+//! | [`Perceptron`] | decodes each sequence and corrects what was wrong |
+//!
+//! ```
+//! use kbest::feature::{FeatureSource, Preset};
+//! use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
+//! use kbest::{Sequence, Tagger};
+//! use std::sync::Arc;
+//!
+//! let mut sequence = Sequence::new();
+//! for (word, label) in [("the", "DET"), ("old", "NOUN"), ("man", "VERB"), ("the", "DET"), ("boats", "NOUN")] {
+//!     sequence.push([word]);
+//!     sequence.set_label(label);
+//! }
+//! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Words), 1)?;
+//! let mut trainer = Perceptron::new(&data, PerceptronOptions::default())?;
+//! for _ in 0..5 {
+//!     trainer.epoch(&mut |_| ())?;
+//! }
+//! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
+//! let answer = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 1)?.best().labels.clone();
+//! let names: Vec<_> = answer.iter().map(|&y| tagger.model().labels().name(y).unwrap()).collect();
+//! assert_eq!(names, ["DET", "NOUN"]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod data;
+mod growing_weights;
+mod perceptron;
+mod shuffle;
+
+pub use data::{Example, TrainingSet};
+pub use perceptron::{Averaging, Perceptron, PerceptronOptions};
+
+use crate::error::Result;
+use crate::model::Model;
+
+/// What an epoch achieved, on the training data.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct EpochReport {
+    /// Sequences seen.
+    pub sequences: usize,
+    /// Positions seen.
+    pub tokens: usize,
+    /// Positions whose predicted label was right, if the trainer predicts.
+    pub right: usize,
+    /// The trainer's own loss: what it makes smaller.
+    pub loss: f64,
+    /// Whether another epoch would change nothing.
+    pub converged: bool,
+}
+
+/// How far an epoch is: called for every sequence.
+pub type OnProgress<'a> = &'a mut dyn FnMut(Progress);
+
+/// How far an epoch is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Progress {
+    /// Sequences done.
+    pub done: usize,
+    /// Positions done.
+    pub tokens: usize,
+    /// Positions whose predicted label was right.
+    pub right: usize,
+}
+
+/// Something that learns from a [`TrainingSet`], pass by pass.
+pub trait Trainer {
+    /// One pass over the data.
+    ///
+    /// # Errors
+    /// What scoring and decoding refuse.
+    fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport>;
+
+    /// The model as it stands.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if weights have become infinite.
+    fn model(&self) -> Result<Model>;
+}
