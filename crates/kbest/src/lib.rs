@@ -59,6 +59,7 @@ pub mod model;
 mod score;
 pub mod scoring;
 pub mod sequence;
+pub mod state;
 mod tagger;
 pub mod template;
 pub mod train;

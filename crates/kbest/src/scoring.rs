@@ -24,6 +24,7 @@
 //!     edges: EdgeWeights::new(2, [vec![EdgeWeight { from: 1, to: 0, weight: 0.5 }]])?,
 //!     start: None,
 //!     end: None,
+//!     voters: None,
 //!     about: vec![],
 //! })?;
 //! let (mut features, mut buffer) = (FeatureBuffer::new(), ScoreBuffer::new());

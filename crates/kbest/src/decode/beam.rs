@@ -95,6 +95,47 @@ impl<S: Float> Decode<S> for Beam {
     }
 }
 
+impl Beam {
+    /// For training: searches until the labels `gold` have fallen out of the beam, and puts the best labels up to and
+    /// including that position into `prefix`; all of them if `gold` stays to the end.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if `gold` is not as long as the lattice, [`Error::LabelOutOfRange`], [`Error::NoPath`] if the beam
+    /// runs empty.
+    pub fn until_lost<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        gold: &[LabelId],
+        scratch: &mut Scratch<S>,
+        prefix: &mut Vec<LabelId>,
+    ) -> Result<()> {
+        lattice.path_score(gold)?; // refuses a path of another shape
+        prefix.clear();
+        if gold.is_empty() {
+            return Ok(());
+        }
+        let memory = &mut scratch.beam;
+        with_edges!(lattice, |edges| {
+            memory.begin(lattice);
+            let last = lattice.positions() - 1;
+            let mut t = 0;
+            loop {
+                let rest = memory.keep_best(self.width.max(1));
+                // In the beam is what scores as much as the best path that ends in the same label.
+                let score = lattice.prefix_score(&gold[..=t])?;
+                let alive = memory.kept.iter().any(|kept| kept.label == gold[t] && kept.held == score);
+                if !alive || t == last {
+                    break;
+                }
+                t += 1;
+                memory.step(lattice, edges, t, rest);
+            }
+            memory.offsets.push(memory.labels.len());
+            memory.trace(lattice, edges, t, prefix)
+        })
+    }
+}
+
 /// One beam search. False if it holds fewer than `k` paths although there may be more.
 fn try_width<S: Float>(
     lattice: &Lattice<'_, S>,
@@ -126,15 +167,7 @@ impl<S: Float> Memory<S> {
         tally: &mut impl Tally,
     ) -> S {
         let (last, labels) = (lattice.positions() - 1, lattice.labels());
-        self.offsets.clear();
-        self.labels.clear();
-        self.scores.clear();
-        self.held.reset(padded(labels), S::FORBIDDEN);
-        self.lost.reset(padded(labels), S::FORBIDDEN);
-        self.row.resize_for_overwrite(padded(labels));
-        for y in 0..labels {
-            self.held[y] = lattice.first_score(y);
-        }
+        self.begin(lattice);
         tally.round();
         for t in 0..last {
             let rest = self.keep_best(width);
@@ -148,6 +181,50 @@ impl<S: Float> Memory<S> {
         tally.nodes(last, self.kept.len());
         self.offsets.push(self.labels.len());
         bound
+    }
+
+    /// The rows of the first position.
+    fn begin(&mut self, lattice: &Lattice<'_, S>) {
+        let labels = lattice.labels();
+        self.offsets.clear();
+        self.labels.clear();
+        self.scores.clear();
+        self.held.reset(padded(labels), S::FORBIDDEN);
+        self.lost.reset(padded(labels), S::FORBIDDEN);
+        self.row.resize_for_overwrite(padded(labels));
+        for y in 0..labels {
+            self.held[y] = lattice.first_score(y);
+        }
+    }
+
+    /// The best path through the kept labels that ends at position `last`, by the tie rule.
+    fn trace(
+        &self,
+        lattice: &Lattice<'_, S>,
+        edges: &impl EdgeScores<S>,
+        last: usize,
+        path: &mut Vec<LabelId>,
+    ) -> Result<()> {
+        let ends_here = last + 1 == lattice.positions();
+        path.resize(last + 1, 0);
+        for t in (0..=last).rev() {
+            let after = path.get(t + 1).copied();
+            let score = |y: LabelId, held: S| match after {
+                Some(after) => held + edges.get(t + 1, y as usize, after as usize),
+                None if ends_here => lattice.with_end_score(held, y as usize),
+                None => held,
+            };
+            let at = self.offsets[t]..self.offsets[t + 1];
+            let mut best = None;
+            for (&y, &held) in self.labels[at.clone()].iter().zip(&self.scores[at]) {
+                let score = score(y, held);
+                if !score.is_forbidden() && best.is_none_or(|(_, most)| score > most) {
+                    best = Some((y, score)); // labels rise, so the lowest of equals stays
+                }
+            }
+            path[t] = best.ok_or(Error::NoPath)?.0;
+        }
+        Ok(())
     }
 
     /// Keeps the `width` best labels of the current position, lower labels first among equals, and returns `rest`: a

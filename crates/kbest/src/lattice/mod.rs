@@ -228,11 +228,23 @@ impl<'a, S: Float> Lattice<'a, S> {
         if path.len() != self.positions {
             return Err(Error::shape("path", format!("{} labels", self.positions), path.len()));
         }
+        let score = self.prefix_score(path)?;
+        Ok(path.last().map_or(score, |&last| self.with_end_score(score, last as usize)))
+    }
+
+    /// The score of a path's first labels, without an end score: what the judge has added up by then.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are more labels than positions, [`Error::LabelOutOfRange`] for a label too large.
+    pub fn prefix_score(&self, path: &[LabelId]) -> Result<S> {
+        if path.len() > self.positions {
+            return Err(Error::shape("path", format!("at most {} labels", self.positions), path.len()));
+        }
         if let Some((t, &y)) = path.iter().enumerate().find(|&(_, &y)| y as usize >= self.labels()) {
             let what = format!("path, position {t}");
             return Err(Error::LabelOutOfRange { what, label: y.into(), labels: self.labels() });
         }
-        let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return Ok(S::ZERO) };
+        let Some(&first) = path.first() else { return Ok(S::ZERO) };
         let mut score = self.first_score(first as usize);
         with_edges!(self, |edges| {
             for t in 1..path.len() {
@@ -240,7 +252,7 @@ impl<'a, S: Float> Lattice<'a, S> {
                 score = score + edges.get(t, p, y) + self.node_row(t)[y];
             }
         });
-        Ok(self.with_end_score(score, last as usize))
+        Ok(score)
     }
 
     /// The largest finite |node score|.

@@ -11,9 +11,11 @@
 
 mod edge_weights;
 mod node_weights;
+mod voters;
 
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
+pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 
 use crate::error::{Error, Result};
 use crate::feature::Extractor;
@@ -39,6 +41,8 @@ pub struct ModelParts {
     pub start: Option<Vec<f32>>,
     /// Scores of the last label, if any.
     pub end: Option<Vec<f32>>,
+    /// The ensemble, if the model is one that votes; the weights above are then its last member's.
+    pub voters: Option<Voters>,
     /// Where the model comes from: pairs of name and text, for people.
     pub about: Vec<(String, String)>,
 }
@@ -74,6 +78,9 @@ impl Model {
                 let what = format!("{what} of label {y}");
                 return Err(Error::IllegalScore { what, value: scores[y].into() });
             }
+        }
+        if let Some(voters) = &parts.voters {
+            voters.check(labels, parts.nodes.features(), parts.edges.features())?;
         }
         let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
         Ok(Model { parts, shared_edges })
@@ -112,6 +119,11 @@ impl Model {
     /// Scores of the last label, if the model has them.
     pub fn end(&self) -> Option<&[f32]> {
         self.parts.end.as_deref()
+    }
+
+    /// The ensemble, if the model is one that votes.
+    pub fn voters(&self) -> Option<&Voters> {
+        self.parts.voters.as_ref()
     }
 
     /// Where the model comes from.

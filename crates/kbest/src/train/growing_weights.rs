@@ -7,12 +7,13 @@
 //! **Cost.** A row lies in one piece, so scoring is as in a finished model; a row that outgrows its place moves to the end,
 //! to a place twice as large. The edges of all steps are kept up to date one by one, bounds included.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feature::{Extractor, FeatureId};
 use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder};
 use crate::scoring::Weights;
+use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -49,9 +50,13 @@ struct Averaged {
 }
 
 impl Averaged {
-    fn add(&mut self, change: f32, clock: f64) {
-        self.weight += change;
-        self.sum += f64::from(change) * clock;
+    fn save(self, state: &mut StateWriter) {
+        state.number(self.weight);
+        state.number(self.sum);
+    }
+
+    fn restore(state: &mut StateReader<'_>) -> Result<Self> {
+        Ok(Averaged { weight: state.number()?, sum: state.number()? })
     }
 }
 
@@ -91,8 +96,88 @@ impl GrowingWeights {
         })
     }
 
+    /// A copy.
+    pub(super) fn duplicate(&self, extractor: &Extractor) -> Result<Self> {
+        let mut copy = Self::new(self.labels, extractor)?;
+        copy.absorb(self, 1.0)?;
+        Ok(copy)
+    }
+
+    /// Adds the weights of another, times `share`.
+    pub(super) fn absorb(&mut self, other: &GrowingWeights, share: f32) -> Result<()> {
+        for (feature, &place) in (0..).zip(&other.places) {
+            for (y, Averaged { weight, sum }) in other.row(place) {
+                self.add_sum(feature, y, share * weight, f64::from(share) * sum);
+            }
+        }
+        for (feature, pairs) in (0..).zip(&other.edges) {
+            let mut pairs: Vec<_> = pairs.iter().map(|(&pair, &averaged)| (pair, averaged)).collect();
+            pairs.sort_unstable_by_key(|&(pair, _)| pair);
+            for ((from, to), Averaged { weight, sum }) in pairs {
+                self.add_edge_sum(feature, from, to, share * weight, f64::from(share) * sum)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The weights of a row with their sums.
+    fn row(&self, place: Place) -> impl Iterator<Item = (LabelId, Averaged)> + '_ {
+        let whole = place.room == WHOLE;
+        let len = if whole { self.labels } else { place.len as usize };
+        (place.start..place.start + len).zip(0..).map(move |(at, y)| {
+            if whole {
+                (y, Averaged { weight: self.whole[at], sum: self.whole_sums[at] })
+            } else {
+                let Entry { label, weight } = self.entries[at];
+                (label, Averaged { weight, sum: self.entry_sums[at] })
+            }
+        })
+    }
+
+    /// Remembers all weights.
+    pub(super) fn save(&self, state: &mut StateWriter) {
+        for &place in &self.places {
+            let row: Vec<_> = self.row(place).collect();
+            state.list(row.iter().map(|&(y, _)| y));
+            row.iter().for_each(|(_, averaged)| averaged.save(state));
+        }
+        for pairs in &self.edges {
+            let mut keys: Vec<_> = pairs.keys().copied().collect();
+            keys.sort_unstable();
+            state.list(keys.iter().map(|&(from, to)| u64::from(from) << 32 | u64::from(to)));
+            keys.iter().for_each(|key| pairs[key].save(state));
+        }
+    }
+
+    /// What [`GrowingWeights::save`] remembered.
+    pub(super) fn restore(labels: usize, extractor: &Extractor, state: &mut StateReader<'_>) -> Result<Self> {
+        let mut weights = Self::new(labels, extractor)?;
+        let check = |y: LabelId| match y {
+            y if (y as usize) < labels => Ok(y),
+            y => Err(Error::LabelOutOfRange { what: "training state".into(), label: y.into(), labels }),
+        };
+        for feature in 0..weights.places.len() as FeatureId {
+            for y in state.list::<LabelId>()? {
+                let Averaged { weight, sum } = Averaged::restore(state)?;
+                weights.add_sum(feature, check(y)?, weight, sum);
+            }
+        }
+        for feature in 0..weights.edges.len() as FeatureId {
+            for key in state.list::<u64>()? {
+                let Averaged { weight, sum } = Averaged::restore(state)?;
+                let (from, to) = (check((key >> 32) as LabelId)?, check(key as LabelId)?);
+                weights.add_edge_sum(feature, from, to, weight, sum)?;
+            }
+        }
+        Ok(weights)
+    }
+
     /// Changes a weight of a node feature.
     pub(super) fn add_node(&mut self, feature: FeatureId, y: LabelId, change: f32, clock: f64) {
+        self.add_sum(feature, y, change, f64::from(change) * clock);
+    }
+
+    fn add_sum(&mut self, feature: FeatureId, y: LabelId, change: f32, change_of_sum: f64) {
         let place = self.places[feature as usize];
         let (weight, sum) = if place.room == WHOLE {
             let at = place.start + y as usize;
@@ -101,19 +186,19 @@ impl GrowingWeights {
             let row = &self.entries[place.start..][..place.len as usize];
             match row.iter().position(|entry| entry.label == y) {
                 Some(i) => (&mut self.entries[place.start + i].weight, &mut self.entry_sums[place.start + i]),
-                None => return self.grow_row(feature, y, change, clock),
+                None => return self.grow_row(feature, y, change, change_of_sum),
             }
         };
         *weight += change;
-        *sum += f64::from(change) * clock;
+        *sum += change_of_sum;
     }
 
     /// Gives a row one more label.
-    fn grow_row(&mut self, feature: FeatureId, y: LabelId, change: f32, clock: f64) {
+    fn grow_row(&mut self, feature: FeatureId, y: LabelId, weight: f32, sum: f64) {
         let mut place = self.places[feature as usize];
         if place.len as usize >= WHOLE_FROM.max(self.labels / WHOLE_PART) {
             self.make_whole(feature);
-            return self.add_node(feature, y, change, clock);
+            return self.add_sum(feature, y, weight, sum);
         }
         if place.len == place.room {
             let old = place.start..place.start + place.len as usize;
@@ -126,8 +211,8 @@ impl GrowingWeights {
             self.entry_sums.resize(end, 0.0);
         }
         let at = place.start + place.len as usize;
-        self.entries[at] = Entry { label: y, weight: change };
-        self.entry_sums[at] = f64::from(change) * clock;
+        self.entries[at] = Entry { label: y, weight };
+        self.entry_sums[at] = sum;
         place.len += 1;
         self.places[feature as usize] = place;
     }
@@ -153,7 +238,20 @@ impl GrowingWeights {
         change: f32,
         clock: f64,
     ) -> Result<()> {
-        self.edges[feature as usize].entry((from, to)).or_default().add(change, clock);
+        self.add_edge_sum(feature, from, to, change, f64::from(change) * clock)
+    }
+
+    fn add_edge_sum(
+        &mut self,
+        feature: FeatureId,
+        from: LabelId,
+        to: LabelId,
+        change: f32,
+        change_of_sum: f64,
+    ) -> Result<()> {
+        let averaged = self.edges[feature as usize].entry((from, to)).or_default();
+        averaged.weight += change;
+        averaged.sum += change_of_sum;
         if self.shared[feature as usize] && !self.observed {
             self.shared_edges.add(from, to, change)?;
         }
@@ -170,16 +268,8 @@ impl GrowingWeights {
         let mut row: Vec<(LabelId, f32)> = Vec::new();
         for place in &self.places {
             row.clear();
-            if place.room == WHOLE {
-                let at = place.start..place.start + self.labels;
-                let weights = self.whole[at.clone()].iter().zip(&self.whole_sums[at]);
-                row.extend((0..).zip(weights.map(|(&weight, &sum)| value(weight, sum))));
-            } else {
-                let at = place.start..place.start + place.len as usize;
-                let entries = self.entries[at.clone()].iter().zip(&self.entry_sums[at]);
-                row.extend(entries.map(|(entry, &sum)| (entry.label, value(entry.weight, sum))));
-                row.sort_unstable_by_key(|&(y, _)| y);
-            }
+            row.extend(self.row(*place).map(|(y, averaged)| (y, value(averaged.weight, averaged.sum))));
+            row.sort_unstable_by_key(|&(y, _)| y);
             nodes.push(row.iter().copied())?;
         }
         let edges = self.edges.iter().map(|pairs| {

@@ -24,7 +24,7 @@
 //!     trainer.epoch(&mut |_| ())?;
 //! }
 //! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
-//! let answer = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 1)?.best().labels.clone();
+//! let answer = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 1)?.decoded.best().labels.clone();
 //! let names: Vec<_> = answer.iter().map(|&y| tagger.model().labels().name(y).unwrap()).collect();
 //! assert_eq!(names, ["DET", "NOUN"]);
 //! # Ok::<(), kbest::Error>(())
@@ -36,10 +36,11 @@ mod perceptron;
 mod shuffle;
 
 pub use data::{Example, TrainingSet};
-pub use perceptron::{Averaging, Perceptron, PerceptronOptions};
+pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 
 use crate::error::Result;
 use crate::model::Model;
+use crate::state::{StateReader, StateWriter};
 
 /// What an epoch achieved, on the training data.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -83,4 +84,13 @@ pub trait Trainer {
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights have become infinite.
     fn model(&self) -> Result<Model>;
+
+    /// Remembers all that the next epoch depends on.
+    fn save(&self, state: &mut StateWriter);
+
+    /// Goes on from what [`Trainer::save`] remembered, with the same data and options.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] or the like for bytes that it did not write.
+    fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()>;
 }

@@ -1,0 +1,348 @@
+//! The structured perceptron, final, averaged and voted, and its passive-aggressive kin.
+//!
+//! **What.** Each sequence is decoded with the weights as they are; where the answer is wrong, the features of the right
+//! labels gain and those of the answer lose. The average of the weights over all moments does better on new text than
+//! the last ones ([`Averaging::Averaged`]); the ensemble of all weights there ever were may do better still, at the price
+//! of many decodings ([`Averaging::Voted`]). A passive-aggressive step ([`Update::PassiveAggressive`]) is just as long as
+//! needed for the right labels to win by a margin.
+//!
+//! **Cost.** A decoding a sequence and, per wrong position, a change a feature: with an exact decoder that prunes,
+//! thousands of labels train about as fast as they tag. Every exact decoder gives the same path, ties included, so the
+//! weights do not depend on which one is inside. With a beam, the first position at which the right labels fall out of it
+//! ends the answer (*early update*), so that every correction is of an error. Several threads learn from a part of the data
+//! each, and their weights are averaged after each epoch (*iterative parameter mixing*): another model, though as good.
+//!
+//! **Papers.** Collins, *Discriminative training methods for hidden Markov models*, EMNLP 2002; Freund and Schapire, *Large
+//! margin classification using the perceptron algorithm*, 1999 (votes); Crammer et al., *Online passive-aggressive
+//! algorithms*, 2006; Collins and Roark, *Incremental parsing with the perceptron algorithm*, 2004 (early update); McDonald,
+//! Hall and Mann, *Distributed training strategies for the structured perceptron*, 2010 (mixing).
+
+mod change;
+
+use super::growing_weights::GrowingWeights;
+use super::shuffle::shuffled;
+use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
+use crate::decode::{Decode, Decoded, Decoder, Scratch};
+use crate::error::{Error, Result};
+use crate::label::LabelId;
+use crate::model::{Model, ModelParts, VotersBuilder};
+use crate::scoring::{self, ScoreBuffer};
+use crate::state::{StateReader, StateWriter};
+use change::{Change, difference, merge, scale};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Which weights make the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Averaging {
+    /// The last ones.
+    Final,
+    /// The mean over all moments.
+    #[default]
+    Averaged,
+    /// All there ever were, each with a vote for every sequence it got right. For small problems.
+    Voted,
+}
+
+/// How far a correction goes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Update {
+    /// One step.
+    #[default]
+    Perceptron,
+    /// As far as needed for the right labels to win by the square root of the number of errors, but no further than this.
+    PassiveAggressive {
+        /// The longest step, `C` of PA-I.
+        longest: f32,
+    },
+}
+
+/// How a perceptron learns.
+#[derive(Debug, Clone)]
+pub struct PerceptronOptions {
+    /// Which weights make the model.
+    pub averaging: Averaging,
+    /// How far a correction goes.
+    pub update: Update,
+    /// The decoder inside.
+    pub decoder: Decoder,
+    /// Decides the order of the sequences.
+    pub seed: u64,
+    /// Threads; more than one means parameter mixing.
+    pub threads: usize,
+}
+
+impl Default for PerceptronOptions {
+    fn default() -> Self {
+        PerceptronOptions {
+            averaging: Averaging::default(),
+            update: Update::default(),
+            decoder: Decoder::default(),
+            seed: 1,
+            threads: 1,
+        }
+    }
+}
+
+/// A perceptron in training.
+#[derive(Debug)]
+pub struct Perceptron<'d> {
+    data: &'d TrainingSet,
+    options: PerceptronOptions,
+    weights: GrowingWeights,
+    voters: Option<VotersBuilder>,
+    epochs: usize,
+    clock: u64, // moments so far: sequences seen, by the slowest thread
+}
+
+impl<'d> Perceptron<'d> {
+    /// All weights zero.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no threads, or votes by several.
+    pub fn new(data: &'d TrainingSet, options: PerceptronOptions) -> Result<Self> {
+        let voted = options.averaging == Averaging::Voted;
+        if options.threads == 0 || voted && options.threads > 1 {
+            let expected = if voted { "1, if weights vote" } else { "at least 1" };
+            return Err(Error::shape("threads of the perceptron", expected, options.threads));
+        }
+        let weights = GrowingWeights::new(data.labels().len(), data.extractor())?;
+        let voters = voted.then(VotersBuilder::default);
+        Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })
+    }
+
+    /// Several threads learn from a part each; then their weights are averaged.
+    fn learn_in_parts(&mut self, order: &[usize], on_progress: OnProgress<'_>) -> Result<Tally> {
+        let part = order.len().div_ceil(self.options.threads);
+        let parts: Vec<&[usize]> = order.chunks(part).collect();
+        let copies = parts
+            .iter()
+            .map(|_| self.weights.duplicate(self.data.extractor()))
+            .collect::<Result<Vec<_>>>()?;
+        let (done, tokens, right) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (data, options, clock) = (self.data, &self.options, self.clock);
+        let on_step = |example: &Example, wrong: usize| {
+            done.fetch_add(1, Ordering::Relaxed);
+            tokens.fetch_add(example.gold.len(), Ordering::Relaxed);
+            right.fetch_add(example.gold.len() - wrong, Ordering::Relaxed);
+        };
+        let learned: Vec<Result<(GrowingWeights, Tally)>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = parts
+                .iter()
+                .zip(copies)
+                .map(|(part, mut weights)| {
+                    scope.spawn(move || {
+                        let tally =
+                            learn(data, options, clock, part, &mut weights, None, &mut |e, w| on_step(e, w))?;
+                        Ok((weights, tally))
+                    })
+                })
+                .collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                on_progress(Progress {
+                    done: done.load(Ordering::Relaxed),
+                    tokens: tokens.load(Ordering::Relaxed),
+                    right: right.load(Ordering::Relaxed),
+                });
+            }
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a thread that learns does not panic"))
+                .collect()
+        });
+        let mut tally = Tally::default();
+        let mut mixed = GrowingWeights::new(self.data.labels().len(), self.data.extractor())?;
+        let share = 1.0 / learned.len() as f32;
+        for part in learned {
+            let (weights, of_part) = part?;
+            mixed.absorb(&weights, share)?;
+            tally.join(of_part);
+        }
+        self.weights = mixed;
+        self.clock += part as u64;
+        Ok(tally)
+    }
+}
+
+/// One thread learns from the sequences in this order, `clock` moments after the beginning.
+fn learn(
+    data: &TrainingSet,
+    options: &PerceptronOptions,
+    clock: u64,
+    order: &[usize],
+    weights: &mut GrowingWeights,
+    mut voters: Option<&mut VotersBuilder>,
+    on_step: &mut dyn FnMut(&Example, usize),
+) -> Result<Tally> {
+    let mut learner = Learner::default();
+    let mut tally = Tally::default();
+    for (clock, &i) in (clock + 1..).zip(order) {
+        let example = &data.examples()[i];
+        let wrong = learner.answer(weights, example, options)?;
+        if let Some(voters) = &mut voters {
+            voters.step(wrong > 0)?;
+        }
+        if wrong > 0 {
+            scale(&mut learner.changes, example.weight as f32);
+            for &change in &learner.changes {
+                apply(weights, change, clock as f64)?;
+                if let Some(voters) = &mut voters {
+                    record(voters, change);
+                }
+            }
+        }
+        tally.add(example, wrong);
+        on_step(example, wrong);
+    }
+    Ok(tally)
+}
+
+/// What was seen and what was right.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    sequences: usize,
+    wrong_sequences: usize,
+    tokens: usize,
+    wrong: usize,
+}
+
+impl Tally {
+    fn add(&mut self, example: &Example, wrong: usize) {
+        self.join(Tally {
+            sequences: 1,
+            wrong_sequences: usize::from(wrong > 0),
+            tokens: example.gold.len(),
+            wrong,
+        });
+    }
+
+    fn join(&mut self, other: Tally) {
+        self.sequences += other.sequences;
+        self.wrong_sequences += other.wrong_sequences;
+        self.tokens += other.tokens;
+        self.wrong += other.wrong;
+    }
+}
+
+/// The memory of one thread.
+#[derive(Debug, Default)]
+struct Learner {
+    scores: ScoreBuffer,
+    scratch: Scratch<f32>,
+    answer: Decoded<f32>,
+    changes: Vec<Change>,
+    prefix: Vec<LabelId>,
+}
+
+impl Learner {
+    /// Decodes a sequence and finds out what has to change; gives the number of wrong positions.
+    fn answer(
+        &mut self,
+        weights: &GrowingWeights,
+        example: &Example,
+        options: &PerceptronOptions,
+    ) -> Result<usize> {
+        let lattice = scoring::lattice(weights, &example.features, &mut self.scores)?;
+        let answer: &[LabelId] = match &options.decoder {
+            Decoder::Beam(beam) => {
+                beam.until_lost(&lattice, &example.gold, &mut self.scratch, &mut self.prefix)?;
+                &self.prefix
+            }
+            decoder => {
+                decoder.decode_into(&lattice, 1, &mut self.scratch, &mut self.answer)?;
+                &self.answer.best().labels
+            }
+        };
+        let wrong = difference(example, answer, &mut self.changes);
+        if let (Update::PassiveAggressive { longest }, true) = (options.update, wrong > 0) {
+            let squares = merge(&mut self.changes);
+            let reach = answer.len();
+            let (loses, wins) =
+                (lattice.prefix_score(answer)?, lattice.prefix_score(&example.gold[..reach])?);
+            let loss = f64::from(loses) - f64::from(wins) + (wrong as f64).sqrt();
+            let step = if squares > 0.0 { (loss / squares).min(f64::from(longest)) } else { 0.0 };
+            scale(&mut self.changes, step.max(0.0) as f32);
+        }
+        // What the beam never reached counts as wrong in reports.
+        Ok(if wrong > 0 { wrong + example.gold.len() - answer.len() } else { 0 })
+    }
+}
+
+fn apply(weights: &mut GrowingWeights, change: Change, clock: f64) -> Result<()> {
+    match change {
+        Change::Node { feature, label, by } => weights.add_node(feature, label, by, clock),
+        Change::Edge { feature, from, to, by } => weights.add_edge(feature, from, to, by, clock)?,
+    }
+    Ok(())
+}
+
+fn record(voters: &mut VotersBuilder, change: Change) {
+    match change {
+        Change::Node { feature, label, by } => voters.change_node(feature, label, by),
+        Change::Edge { feature, from, to, by } => voters.change_edge(feature, from, to, by),
+    }
+}
+
+impl Trainer for Perceptron<'_> {
+    fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
+        let order = shuffled(self.data.examples().len(), self.options.seed, self.epochs);
+        let tally = if self.options.threads > 1 {
+            self.learn_in_parts(&order, on_progress)?
+        } else {
+            let mut progress = Progress::default();
+            let on_step = &mut |example: &Example, wrong: usize| {
+                progress.done += 1;
+                progress.tokens += example.gold.len();
+                progress.right += example.gold.len() - wrong;
+                on_progress(progress);
+            };
+            let (weights, voters) = (&mut self.weights, self.voters.as_mut());
+            let tally = learn(self.data, &self.options, self.clock, &order, weights, voters, on_step)?;
+            self.clock += order.len() as u64;
+            tally
+        };
+        self.epochs += 1;
+        Ok(EpochReport {
+            sequences: tally.sequences,
+            tokens: tally.tokens,
+            right: tally.tokens - tally.wrong,
+            loss: tally.wrong_sequences as f64,
+            converged: tally.wrong_sequences == 0,
+        })
+    }
+
+    fn model(&self) -> Result<Model> {
+        let averaged = self.options.averaging == Averaging::Averaged;
+        let (nodes, edges) = self.weights.finished(averaged.then_some((self.clock + 1) as f64))?;
+        let voters = self.voters.clone().map(VotersBuilder::finish);
+        Model::new(ModelParts {
+            labels: self.data.labels().clone(),
+            extractor: self.data.extractor().clone(),
+            nodes,
+            edges,
+            start: None,
+            end: None,
+            voters,
+            about: vec![],
+        })
+    }
+
+    fn save(&self, state: &mut StateWriter) {
+        state.number(self.epochs as u64);
+        state.number(self.clock);
+        self.weights.save(state);
+        if let Some(voters) = &self.voters {
+            voters.save(state);
+        }
+    }
+
+    fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
+        self.epochs = state.number::<u64>()? as usize;
+        self.clock = state.number()?;
+        self.weights = GrowingWeights::restore(self.data.labels().len(), self.data.extractor(), state)?;
+        if self.voters.is_some() {
+            self.voters = Some(VotersBuilder::restore(state)?);
+        }
+        Ok(())
+    }
+}
