@@ -268,17 +268,11 @@ impl<'a, S: Float> Lattice<'a, S> {
 
 /// Largest finite magnitude of a row, after refusing NaN and plus infinity.
 fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<f64> {
-    let mut largest = 0.0f64;
-    for (i, &value) in row.iter().enumerate() {
-        if !value.is_legal() {
-            return Err(Error::IllegalScore { what: what(i), value: value.to_f64() });
-        }
-        let magnitude = value.to_f64().abs();
-        if magnitude > largest && magnitude.is_finite() {
-            largest = magnitude;
-        }
+    if let Some(largest) = S::largest_magnitude(row) {
+        return Ok(largest.to_f64());
     }
-    Ok(largest)
+    let i = row.iter().position(|score| !score.is_legal()).expect("the kernel has seen an illegal score");
+    Err(Error::IllegalScore { what: what(i), value: row[i].to_f64() })
 }
 
 #[cfg(test)]
