@@ -26,6 +26,7 @@ mod constraints;
 mod degenerate;
 mod dense;
 mod edges;
+mod lists;
 mod per_position;
 mod potentials;
 mod sparse;
@@ -109,7 +110,8 @@ impl<'a, S: Float> Lattice<'a, S> {
         let positions = nodes.len() / labels;
         let (mut node_magnitude, mut largest_node_magnitude) = (0.0, 0.0f64);
         for (t, row) in nodes.chunks_exact(labels).enumerate() {
-            let magnitude = checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?;
+            let magnitude =
+                checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?.to_f64();
             node_magnitude += magnitude;
             largest_node_magnitude = largest_node_magnitude.max(magnitude);
         }
@@ -156,7 +158,7 @@ impl<'a, S: Float> Lattice<'a, S> {
                 scores.len(),
             ));
         }
-        checked_magnitude(scores, |y| format!("the {what} score of label {y}"))
+        Ok(checked_magnitude(scores, |y| format!("the {what} score of label {y}"))?.to_f64())
     }
 
     /// Number of positions `T`.
@@ -267,12 +269,17 @@ impl<'a, S: Float> Lattice<'a, S> {
 }
 
 /// Largest finite magnitude of a row, after refusing NaN and plus infinity.
-fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<f64> {
+fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<S> {
     if let Some(largest) = S::largest_magnitude(row) {
-        return Ok(largest.to_f64());
+        return Ok(largest);
     }
     let i = row.iter().position(|score| !score.is_legal()).expect("the kernel has seen an illegal score");
     Err(Error::IllegalScore { what: what(i), value: row[i].to_f64() })
+}
+
+/// Largest finite magnitude of a row that was checked before.
+fn magnitude_of_legal<S: Float>(row: &[S]) -> S {
+    S::largest_magnitude(row).expect("only legal scores are stored")
 }
 
 #[cfg(test)]
