@@ -27,6 +27,8 @@ pub trait Score:
     const ZERO: Self;
     /// The score of what is forbidden.
     const FORBIDDEN: Self;
+    /// The largest finite score.
+    const LARGEST: Self;
     /// Largest relative error of one addition (half of the type's machine epsilon).
     const UNIT_ROUNDOFF: f64;
     /// The smallest positive number of full precision.
@@ -56,6 +58,7 @@ macro_rules! implement_score {
         impl Score for $float {
             const ZERO: Self = 0.0;
             const FORBIDDEN: Self = <$float>::NEG_INFINITY;
+            const LARGEST: Self = <$float>::MAX;
             const UNIT_ROUNDOFF: f64 = <$float>::EPSILON as f64 / 2.0;
             const SMALLEST_NORMAL: f64 = <$float>::MIN_POSITIVE as f64;
 

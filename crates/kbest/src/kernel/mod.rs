@@ -7,8 +7,9 @@
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
-//! bit, because additions are lane-wise and maxima do not depend on order. The one exception says so:
-//! [`Float::add_weighted_rows`] sums in an order of its level.
+//! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:
+//! [`Float::largest_magnitude`] is what finds illegal scores, [`Float::add_weighted_rows`] sums in an order of its
+//! level.
 #![allow(unsafe_code)]
 
 mod aligned;
@@ -152,6 +153,10 @@ kernels! {
 
     /// The largest score of a row, minus infinity if it is empty.
     fn largest(row: &[Self]) -> Self;
+
+    /// The largest finite `|row[y]|`, 0 if there is none; `None` if the row holds an illegal score (NaN or plus
+    /// infinity): the one kernel that may be given such.
+    fn largest_magnitude(row: &[Self]) -> Option<Self>;
 
     /// The largest `row[y] + add[y]`, minus infinity if the rows are empty.
     ///

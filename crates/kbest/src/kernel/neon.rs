@@ -33,6 +33,15 @@ impl Vector for float32x4_t {
         unsafe { vmaxq_f32(self, other) }
     }
     #[inline(always)]
+    unsafe fn finite_magnitude(self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe {
+            let magnitude = vabsq_f32(self);
+            let finite = vcltq_f32(magnitude, vdupq_n_f32(f32::INFINITY));
+            vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(magnitude), finite))
+        }
+    }
+    #[inline(always)]
     unsafe fn largest_lane(self) -> f32 {
         // SAFETY: the caller promises the CPU feature.
         unsafe { vmaxvq_f32(self) }
@@ -83,6 +92,15 @@ impl Vector for float64x2_t {
     unsafe fn larger(self, other: Self) -> Self {
         // SAFETY: the caller promises the CPU feature.
         unsafe { vmaxq_f64(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn finite_magnitude(self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe {
+            let magnitude = vabsq_f64(self);
+            let finite = vcltq_f64(magnitude, vdupq_n_f64(f64::INFINITY));
+            vreinterpretq_f64_u64(vandq_u64(vreinterpretq_u64_f64(magnitude), finite))
+        }
     }
     #[inline(always)]
     unsafe fn largest_lane(self) -> f64 {

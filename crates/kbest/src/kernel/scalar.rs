@@ -35,6 +35,20 @@ pub(super) fn largest<S: Score>(row: &[S]) -> S {
     row.iter().fold(S::FORBIDDEN, |best, &r| best.larger(r))
 }
 
+pub(super) fn largest_magnitude<S: Score>(row: &[S]) -> Option<S> {
+    let mut largest = S::ZERO;
+    for &r in row {
+        if !r.is_legal() {
+            return None;
+        }
+        let magnitude = if r < S::ZERO { -r } else { r };
+        if magnitude > largest && magnitude.is_legal() {
+            largest = magnitude;
+        }
+    }
+    Some(largest)
+}
+
 pub(super) fn max_of_sum<S: Score>(row: &[S], add: &[S]) -> S {
     assert_eq!(row.len(), add.len());
     row.iter().zip(add).fold(S::FORBIDDEN, |best, (&r, &a)| best.larger(r + a))

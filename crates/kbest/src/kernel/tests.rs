@@ -85,6 +85,21 @@ macro_rules! twin_tests {
                     });
                 }
 
+                /// Illegal scores anywhere, or nowhere; the ends of the number range.
+                #[test]
+                fn magnitudes(row in (0usize..70).prop_flat_map(row), at in 0usize..70, odd in 0usize..7) {
+                    let mut row = cast(&row);
+                    if let Some(score) = row.get_mut(at) {
+                        let (nan, infinity, most) = (<$float>::NAN, <$float>::INFINITY, <$float>::MAX);
+                        *score = [nan, -nan, infinity, -infinity, most, -most, -0.0][odd];
+                    }
+                    let expected = scalar::largest_magnitude(&row);
+                    assert_eq!(expected.is_some(), row.iter().all(|&r| r < <$float>::INFINITY));
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        assert_eq!(kernels::largest_magnitude(&row), expected);
+                    });
+                }
+
                 #[test]
                 fn matrices(
                     (add, matrix, out) in (0usize..20, 0usize..40)

@@ -22,6 +22,8 @@ pub(super) trait Vector: Copy {
     unsafe fn add(self, other: Self) -> Self;
     /// Lane-wise `if self > other { self } else { other }`.
     unsafe fn larger(self, other: Self) -> Self;
+    /// Lane-wise `|self|`, 0 for infinities and NaN.
+    unsafe fn finite_magnitude(self) -> Self;
     /// The largest lane.
     unsafe fn largest_lane(self) -> Self::Element;
     /// Bit `i` is set if lane `i` of `self` is at least that of `other`.
@@ -179,6 +181,28 @@ pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
     });
     // SAFETY: the caller has the CPU feature.
     unsafe { largest_of(best) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn largest_magnitude<V: Vector>(row: &[V::Element]) -> Option<V::Element> {
+    if row.len() < V::LANES {
+        return super::scalar::largest_magnitude(row);
+    }
+    // SAFETY: the caller has the CPU feature.
+    let (most, mut largest) =
+        unsafe { (V::splat(V::Element::LARGEST), [V::splat(V::Element::ZERO); CHAINS]) };
+    let all = (1u32 << V::LANES) - 1;
+    let mut legal = all; // a lane that has seen NaN or plus infinity loses its bit: neither is at most `most`
+    for_each_vector::<V>(row.len(), |y, chain| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        unsafe {
+            let scores = V::load(row.as_ptr().add(y));
+            legal &= most.at_least(scores);
+            largest[chain] = scores.finite_magnitude().larger(largest[chain]);
+        }
+    });
+    // SAFETY: the caller has the CPU feature.
+    (legal == all).then(|| unsafe { largest_of(largest) })
 }
 
 #[inline(always)]
@@ -393,91 +417,52 @@ macro_rules! compile_kernels {
     ($module:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
         pub(in crate::kernel) mod $module {
             use super::*;
-            use crate::kernel::vector;
+            use crate::kernel::vector::{self, compile_kernels};
 
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn max_plus_row(out: &mut [$element], add: $element, row: &[$element]) {
-                // SAFETY: this function has the vector's target feature.
-                unsafe { vector::max_plus_row::<$vector>(out, add, row) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn max_plus_matrix(out: &mut [$element], add: &[$element], m: &[$element]) {
-                // SAFETY: as above.
-                unsafe { vector::max_plus_matrix::<$vector>(out, add, m) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn add_row(out: &mut [$element], row: &[$element]) {
-                // SAFETY: as above.
-                unsafe { vector::add_row::<$vector>(out, row) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn max_row(out: &mut [$element], row: &[$element]) {
-                // SAFETY: as above.
-                unsafe { vector::max_row::<$vector>(out, row) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn largest(row: &[$element]) -> $element {
-                // SAFETY: as above.
-                unsafe { vector::largest::<$vector>(row) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn max_of_sum(row: &[$element], add: &[$element]) -> $element {
-                // SAFETY: as above.
-                unsafe { vector::max_of_sum::<$vector>(row, add) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn largest_value(
-                add: $element,
-                row: &[$element],
-                node: &[$element],
-            ) -> $element {
-                // SAFETY: as above.
-                unsafe { vector::largest_value::<$vector>(add, row, node) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn select_reaching(
-                add: $element,
-                row: &[$element],
-                least: $element,
-                node: &[$element],
-                way_out: &[$element],
-                threshold: $element,
-                found: &mut Vec<u32>,
-            ) -> $element {
-                // SAFETY: as above.
-                unsafe {
-                    vector::select_reaching::<$vector>(add, row, least, node, way_out, threshold, found)
-                }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn first_at_least(
-                row: &[$element],
-                add: $element,
-                threshold: $element,
-            ) -> Option<usize> {
-                // SAFETY: as above.
-                unsafe { vector::first_at_least::<$vector>(row, add, threshold) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn first_sum_at_least(
-                row: &[$element],
-                add: &[$element],
-                threshold: $element,
-            ) -> Option<usize> {
-                // SAFETY: as above.
-                unsafe { vector::first_sum_at_least::<$vector>(row, add, threshold) }
-            }
-            #[target_feature(enable = $feature)]
-            pub(in crate::kernel) fn add_weighted_rows(
-                out: &mut [f64],
-                weights: &[f64],
-                rows: &[u32],
-                matrix: &[$element],
-            ) {
-                // SAFETY: as above.
-                unsafe { vector::add_weighted_rows::<$element, $wide>(out, weights, rows, matrix) }
+            compile_kernels! { @each $feature
+                fn max_plus_row::<$vector>(out: &mut [$element], add: $element, row: &[$element]);
+                fn max_plus_matrix::<$vector>(out: &mut [$element], add: &[$element], matrix: &[$element]);
+                fn add_row::<$vector>(out: &mut [$element], row: &[$element]);
+                fn max_row::<$vector>(out: &mut [$element], row: &[$element]);
+                fn largest::<$vector>(row: &[$element]) -> $element;
+                fn largest_magnitude::<$vector>(row: &[$element]) -> Option<$element>;
+                fn max_of_sum::<$vector>(row: &[$element], add: &[$element]) -> $element;
+                fn largest_value::<$vector>(add: $element, row: &[$element], node: &[$element]) -> $element;
+                fn select_reaching::<$vector>(
+                    add: $element,
+                    row: &[$element],
+                    least: $element,
+                    node: &[$element],
+                    way_out: &[$element],
+                    threshold: $element,
+                    found: &mut Vec<u32>
+                ) -> $element;
+                fn first_at_least::<$vector>(
+                    row: &[$element],
+                    add: $element,
+                    threshold: $element
+                ) -> Option<usize>;
+                fn first_sum_at_least::<$vector>(
+                    row: &[$element],
+                    add: &[$element],
+                    threshold: $element
+                ) -> Option<usize>;
+                fn add_weighted_rows::<$element, $wide>(
+                    out: &mut [f64],
+                    weights: &[f64],
+                    rows: &[u32],
+                    matrix: &[$element]
+                );
             }
         }
+    };
+    (@each $feature:literal
+     $(fn $name:ident::<$($kind:ty),+>($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(#[target_feature(enable = $feature)]
+        pub(in crate::kernel) fn $name($($argument: $type),*) $(-> $result)? {
+            // SAFETY: this function has the vector's target feature.
+            unsafe { vector::$name::<$($kind),+>($($argument),*) }
+        })*
     };
 }
 pub(super) use compile_kernels;

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 macro_rules! implement_vector {
     ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident,
-     |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
+     |$x:ident| $finite_magnitude:expr, |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
      |$rest:ident, $key:ident, $limit:ident| $split:expr) => {
         impl Vector for $vector {
             type Element = $element;
@@ -35,6 +35,12 @@ macro_rules! implement_vector {
             unsafe fn larger(self, other: Self) -> Self {
                 // SAFETY: the caller promises the CPU feature.
                 unsafe { $max(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn finite_magnitude(self) -> Self {
+                let $x = self;
+                // SAFETY: the caller promises the CPU feature.
+                unsafe { $finite_magnitude }
             }
             #[inline(always)]
             unsafe fn largest_lane(self) -> $element {
@@ -84,6 +90,11 @@ implement_vector!(
     _mm512_set1_ps,
     _mm512_add_ps,
     _mm512_max_ps,
+    |x| {
+        let magnitude = _mm512_abs_ps(x);
+        let finite = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(magnitude, _mm512_set1_ps(f32::INFINITY));
+        _mm512_maskz_mov_ps(finite, magnitude)
+    },
     |v| _mm512_reduce_max_ps(v),
     |a, b| _mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b),
     |rest, key, limit| {
@@ -100,6 +111,11 @@ implement_vector!(
     _mm512_set1_pd,
     _mm512_add_pd,
     _mm512_max_pd,
+    |x| {
+        let magnitude = _mm512_abs_pd(x);
+        let finite = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(magnitude, _mm512_set1_pd(f64::INFINITY));
+        _mm512_maskz_mov_pd(finite, magnitude)
+    },
     |v| _mm512_reduce_max_pd(v),
     |a, b| _mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b),
     |rest, key, limit| {
@@ -116,6 +132,10 @@ implement_vector!(
     _mm256_set1_ps,
     _mm256_add_ps,
     _mm256_max_ps,
+    |x| {
+        let magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0), x);
+        _mm256_and_ps(magnitude, _mm256_cmp_ps::<_CMP_LT_OQ>(magnitude, _mm256_set1_ps(f32::INFINITY)))
+    },
     |v| largest_of_four(_mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v))),
     |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a, b)),
     |rest, key, limit| {
@@ -133,6 +153,10 @@ implement_vector!(
     _mm256_set1_pd,
     _mm256_add_pd,
     _mm256_max_pd,
+    |x| {
+        let magnitude = _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
+        _mm256_and_pd(magnitude, _mm256_cmp_pd::<_CMP_LT_OQ>(magnitude, _mm256_set1_pd(f64::INFINITY)))
+    },
     |v| largest_of_two(_mm_max_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v))),
     |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a, b)),
     |rest, key, limit| {

@@ -3,11 +3,11 @@
 /// With more labels than this the bits would take more memory than they are worth (32 MiB).
 const LARGEST: usize = 1 << 14;
 
-/// A bit a label pair, and where the exceptions of each word of bits begin.
+/// A bit a label pair, and where the exceptions of each word of bits begin in the list of their row.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap {
     words: Vec<u64>,  // L rows of `per_row` words
-    starts: Vec<u32>, // as many: the number of exceptions before the word
+    before: Vec<u16>, // as many: the number of exceptions of the row before the word, below LARGEST
     per_row: usize,
 }
 
@@ -19,22 +19,22 @@ impl Bitmap {
         }
         let per_row = labels.div_ceil(64);
         let mut words = vec![0u64; labels * per_row];
-        let mut starts = vec![0u32; labels * per_row];
-        let mut exceptions = 0u32;
+        let mut before = vec![0u16; labels * per_row];
         for p in 0..labels {
             let row = &mut words[p * per_row..(p + 1) * per_row];
             for &y in leaving(p) {
                 row[y as usize / 64] |= 1 << (y % 64);
             }
-            for (word, start) in row.iter().zip(&mut starts[p * per_row..]) {
-                *start = exceptions;
-                exceptions += word.count_ones();
+            let mut exceptions = 0;
+            for (word, before) in row.iter().zip(&mut before[p * per_row..]) {
+                *before = exceptions;
+                exceptions += word.count_ones() as u16;
             }
         }
-        Some(Bitmap { words, starts, per_row })
+        Some(Bitmap { words, before, per_row })
     }
 
-    /// The place of a pair among all exceptions, row by row, if it is one.
+    /// The place of a pair among the exceptions of its row, if it is one.
     #[inline(always)]
     pub(super) fn find(&self, p: usize, y: usize) -> Option<usize> {
         let at = p * self.per_row + y / 64;
@@ -42,7 +42,18 @@ impl Bitmap {
         if word >> bit & 1 == 0 {
             return None;
         }
-        let before = word & ((1 << bit) - 1);
-        Some(self.starts[at] as usize + before.count_ones() as usize)
+        let below = word & ((1 << bit) - 1);
+        Some(self.before[at] as usize + below.count_ones() as usize)
+    }
+
+    /// Makes a pair an exception if it is none, and the other way round; costs `L / 64`.
+    pub(super) fn toggle(&mut self, p: usize, y: usize) {
+        let at = p * self.per_row + y / 64;
+        let bit = 1 << (y % 64);
+        self.words[at] ^= bit;
+        let one_more = self.words[at] & bit != 0;
+        for before in &mut self.before[at + 1..(p + 1) * self.per_row] {
+            *before = if one_more { *before + 1 } else { *before - 1 };
+        }
     }
 }

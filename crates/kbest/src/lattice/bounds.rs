@@ -1,7 +1,8 @@
 //! Upper bounds on edge scores: what lets a decoder leave an edge unread.
 //!
 //! Every bound is an exact maximum over a set of edges, so it is never below any of them; `overall` alone may be
-//! replaced by a looser one ([`OverallBound`]), to reproduce the bounds of the CarpeDiem paper (section 5).
+//! replaced by a looser one ([`OverallBound`]), to reproduce the bounds of the CarpeDiem paper (section 5). Edges that
+//! change take their bounds along, edge by edge (`MatrixBounds::follow`).
 
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float};
@@ -53,47 +54,162 @@ impl<S: Float> BoundsView<'_, S> {
     }
 }
 
-/// Bounds of one matrix, owned by it.
+/// Bounds of one matrix, owned by it, which follow the changes of its edges.
 #[derive(Debug, Clone)]
 pub(crate) struct MatrixBounds<S: Float> {
-    pub overall: S,
-    pub row: AlignedVec<S>,
-    pub column: AlignedVec<S>,
+    pub row: AlignedVec<S>,    // L: the largest edge of each row
+    pub column: AlignedVec<S>, // L: and of each column
+    pub magnitude: f64,        // largest finite |edge|
     pub typical: S,
-    pub smallest_row: S,
-    pub dead_ends: bool,
-    pub magnitude: f64, // largest finite |edge|
+    magnitudes: AlignedVec<S>, // L: the largest finite |edge| of each row
+    largest: S,                // of all edges
+    loose: S,                  // a bound that was given; forbidden if none was
+    smallest_row: Smallest<S>,
 }
 
 impl<S: Float> MatrixBounds<S> {
-    /// From the largest edge of each row and column.
-    pub(crate) fn new(row: AlignedVec<S>, column: AlignedVec<S>, typical: S, magnitude: f64) -> Self {
-        let smallest_row = smallest_legal(&row);
-        let dead_ends = row.iter().any(|w| w.is_forbidden());
-        MatrixBounds { overall: S::largest(&row), row, column, typical, smallest_row, dead_ends, magnitude }
+    /// From the largest edge of each row and column, and the largest finite |edge| of each row.
+    pub(crate) fn new(
+        row: AlignedVec<S>,
+        column: AlignedVec<S>,
+        magnitudes: AlignedVec<S>,
+        typical: S,
+    ) -> Self {
+        let (smallest_row, largest) = (Smallest::of(&row), S::largest(&row));
+        let magnitude = S::largest(&magnitudes).to_f64();
+        MatrixBounds {
+            row,
+            column,
+            magnitude,
+            typical,
+            magnitudes,
+            largest,
+            loose: S::FORBIDDEN,
+            smallest_row,
+        }
     }
 
     #[inline(always)]
     pub(crate) fn view(&self) -> BoundsView<'_, S> {
         BoundsView {
-            overall: self.overall,
+            overall: self.largest.larger(self.loose),
             row: PerLabel::Each(&self.row),
             column: PerLabel::Each(&self.column),
             typical: self.typical,
-            smallest_row: self.smallest_row,
-            dead_ends: self.dead_ends,
+            smallest_row: self.smallest_row.score,
+            dead_ends: self.smallest_row.forbidden > 0,
         }
     }
 
     /// Replaces the overall bound by a looser one.
     pub(crate) fn loosen(&mut self, bound: &OverallBound<'_, S>) -> Result<()> {
         let Some(value) = bound.value() else { return Ok(()) };
-        if value < S::largest(&self.row) {
-            let expected = format!("at least the largest edge, {}", S::largest(&self.row));
+        if value < self.largest {
+            let expected = format!("at least the largest edge, {}", self.largest);
             return Err(Error::shape("bound on the edges", expected, value));
         }
-        self.overall = value;
+        self.loose = value;
         Ok(())
+    }
+
+    /// Follows the change of one edge. Costs a few comparisons, unless the edge was the largest of its row or column
+    /// and fell: then `anew`, which knows the changed edges, is asked, and if that was the largest of all rows, too,
+    /// they are compared again.
+    pub(super) fn follow(&mut self, change: Change<S>, anew: &impl Maxima<S>) {
+        let Change { p, y, old, new } = change;
+        let before = self.row[p];
+        self.row[p] = maximum_after(before, old, new, || anew.row(p));
+        self.column[y] = maximum_after(self.column[y], old, new, || anew.column(y));
+        self.largest = maximum_after(self.largest, before, self.row[p], || S::largest(&self.row));
+        self.smallest_row.follow(before, &self.row, p);
+        let before = self.magnitudes[p];
+        self.magnitudes[p] =
+            maximum_after(before, finite_magnitude(old), finite_magnitude(new), || anew.row_magnitude(p));
+        let all = S::from_f64(self.magnitude); // exact: it came from this type
+        self.magnitude =
+            maximum_after(all, before, self.magnitudes[p], || S::largest(&self.magnitudes)).to_f64();
+    }
+}
+
+/// One edge score that becomes another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change<S> {
+    pub p: usize,
+    pub y: usize,
+    pub old: S,
+    pub new: S,
+}
+
+/// Maxima over the edges of one row or column, read anew.
+pub(super) trait Maxima<S> {
+    /// The largest edge that leaves label `p`.
+    fn row(&self, p: usize) -> S;
+    /// The largest edge that enters label `y`.
+    fn column(&self, y: usize) -> S;
+    /// The largest finite |edge| that leaves label `p`.
+    fn row_magnitude(&self, p: usize) -> S;
+}
+
+/// A maximum after one of what it is taken over went from `old` to `new`; `anew` takes it over all of them.
+#[inline]
+fn maximum_after<S: Float>(maximum: S, old: S, new: S, anew: impl FnOnce() -> S) -> S {
+    if new >= maximum {
+        new
+    } else if old == maximum {
+        anew()
+    } else {
+        maximum
+    }
+}
+
+/// |score|, 0 if it is forbidden.
+fn finite_magnitude<S: Float>(score: S) -> S {
+    if score.is_forbidden() {
+        S::ZERO
+    } else if score < S::ZERO {
+        -score
+    } else {
+        score
+    }
+}
+
+/// The smallest of some scores that is not forbidden, and how many there are: so that it need not be looked for as long
+/// as another one is left.
+#[derive(Debug, Clone, Copy)]
+struct Smallest<S> {
+    score: S,         // forbidden if all are
+    count: usize,     // how many scores are equal to it; 0 if all are forbidden
+    forbidden: usize, // how many scores are forbidden
+}
+
+impl<S: Float> Smallest<S> {
+    fn of(scores: &[S]) -> Self {
+        let mut smallest = Smallest { score: S::FORBIDDEN, count: 0, forbidden: 0 };
+        scores.iter().for_each(|&score| smallest.gain(score));
+        smallest
+    }
+
+    /// Follows the change of `scores[i]`, which was `before`.
+    fn follow(&mut self, before: S, scores: &[S], i: usize) {
+        if before.is_forbidden() {
+            self.forbidden -= 1;
+        } else if before == self.score {
+            self.count -= 1;
+        }
+        self.gain(scores[i]);
+        if self.count == 0 {
+            *self = Self::of(scores);
+        }
+    }
+
+    fn gain(&mut self, score: S) {
+        if score.is_forbidden() {
+            self.forbidden += 1;
+        } else if score == self.score {
+            self.count += 1;
+        } else if score < self.score || self.score.is_forbidden() {
+            (self.score, self.count) = (score, 1);
+        }
     }
 }
 
@@ -123,14 +239,6 @@ impl<S: Float> OverallBound<'_, S> {
         };
         Some(S::from_f64_up(sum))
     }
-}
-
-/// The smallest score that is not forbidden; forbidden if all are.
-fn smallest_legal<S: Float>(row: &[S]) -> S {
-    let legal = row.iter().copied().filter(|w| !w.is_forbidden());
-    legal
-        .fold(None, |least: Option<S>, w| Some(least.map_or(w, |l| if w < l { w } else { l })))
-        .unwrap_or(S::FORBIDDEN)
 }
 
 /// The most frequent finite value of a sample if at least one in five is equal to it, else the sample's median.

@@ -4,8 +4,8 @@
 //! them without a ragged tail. Row and column maxima are ready; a sparse view (base value and exceptions) is made
 //! when first asked for.
 
-use super::bounds::{MatrixBounds, typical_value};
-use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude};
+use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
+use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude, magnitude_of_legal};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -39,14 +39,14 @@ impl<S: Float> DenseEdges<S> {
         if labels == 0 || Some(scores.len()) != labels.checked_mul(labels) {
             return Err(Error::shape("dense edges", format!("{labels} x {labels} scores"), scores.len()));
         }
-        let magnitude = checked_magnitude(scores, |i| {
-            format!("the edge score from label {} to label {}", i / labels, i % labels)
-        })?;
         let stride = padded(labels);
         let mut own = AlignedVec::filled(labels * stride, S::FORBIDDEN);
         let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
+        let mut magnitudes = AlignedVec::filled(labels, S::ZERO);
         for (p, from) in scores.chunks_exact(labels).enumerate() {
+            let place = |y| format!("the edge score from label {p} to label {y}");
+            magnitudes[p] = checked_magnitude(from, place)?;
             own[p * stride..][..labels].copy_from_slice(from);
             row[p] = S::largest(from);
             S::max_row(&mut column, from);
@@ -55,7 +55,7 @@ impl<S: Float> DenseEdges<S> {
         let step = (scores.len() / SAMPLE).max(1) | 1;
         let typical = typical_value(scores.iter().copied().step_by(step));
         let exceptions = scores.iter().filter(|&&w| w != typical).count();
-        let bounds = MatrixBounds::new(row, column, typical, magnitude);
+        let bounds = MatrixBounds::new(row, column, magnitudes, typical);
         Ok(DenseEdges {
             scores: own,
             labels,
@@ -67,6 +67,27 @@ impl<S: Float> DenseEdges<S> {
             forward: OnceLock::new(),
             backward: OnceLock::new(),
         })
+    }
+
+    /// Changes one score to what `score` makes of it; nothing changes if that is an error. What was made of the scores
+    /// follows or, where that costs more than a row, is made again when asked for. The typical edge stays the same.
+    pub(super) fn change(&mut self, p: usize, y: usize, score: impl FnOnce(S) -> Result<S>) -> Result<()> {
+        let old = self.scores[p * self.stride + y];
+        let new = score(old)?;
+        self.scores[p * self.stride + y] = new;
+        self.exceptions += usize::from(new != self.bounds.typical);
+        self.exceptions -= usize::from(old != self.bounds.typical);
+        if let Some(columns) = self.columns.get_mut() {
+            columns[y * self.stride + p] = new;
+        }
+        if let Some(sparse) = self.sparse.get_mut() {
+            sparse.change(p, y, |_| Ok(new))?;
+        }
+        let maxima = DenseMaxima { scores: &self.scores, stride: self.stride };
+        self.bounds.follow(Change { p, y, old, new }, &maxima);
+        self.forward.take();
+        self.backward.take();
+        Ok(())
     }
 
     /// The whole matrix: `L` rows of [`DenseEdges::stride`] scores, padded with minus infinity.
@@ -125,6 +146,26 @@ impl<S: Float> DenseEdges<S> {
     /// `exp` of the scores, summed over where they lead to; made once.
     pub(crate) fn factors_backward(&self) -> &DenseFactors<S> {
         self.backward.get_or_init(|| DenseFactors::backward(self.factors_forward(), |p| self.padded_row(p)))
+    }
+}
+
+/// What the bounds of dense edges are taken from.
+struct DenseMaxima<'a, S> {
+    scores: &'a [S], // L rows of `stride`, padded with minus infinity
+    stride: usize,
+}
+
+impl<S: Float> Maxima<S> for DenseMaxima<'_, S> {
+    fn row(&self, p: usize) -> S {
+        S::largest(&self.scores[p * self.stride..][..self.stride])
+    }
+
+    fn column(&self, y: usize) -> S {
+        self.scores[y..].iter().step_by(self.stride).fold(S::FORBIDDEN, |best, &w| best.larger(w))
+    }
+
+    fn row_magnitude(&self, p: usize) -> S {
+        magnitude_of_legal(&self.scores[p * self.stride..][..self.stride])
     }
 }
 

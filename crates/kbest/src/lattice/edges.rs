@@ -182,6 +182,63 @@ impl<S: Float> Edges<S> {
         Ok(self)
     }
 
+    /// Adds to the score of one edge, as a step of training does. Afterwards the edges answer as if they had just been
+    /// made of their present scores, but for [`BoundsView::typical`], a guess, which stays.
+    ///
+    /// Costs the exceptions of both labels for sparse edges, a few comparisons for dense ones, at most `O(L)`: bounds
+    /// and look-ups follow the change. An exception whose score becomes the base is one no more.
+    ///
+    /// ```
+    /// use kbest::{Edges, Lattice};
+    /// let mut edges = Edges::sparse(1000, 0.0f32, &[], &[], &[])?;
+    /// edges.add(7, 8, 1.5)?;
+    /// edges.add(7, 8, -0.5)?;
+    /// assert_eq!(Lattice::new(vec![0.0; 2000], &edges)?.path_score(&[7, 8])?, 1.0);
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::LabelOutOfRange`]; [`Error::IllegalScore`] if the sum is NaN or plus infinity; [`Error::Shape`] for
+    /// edges that are not one matrix: per-position edges and functions cannot be changed. Then nothing has changed.
+    pub fn add(&mut self, from: LabelId, to: LabelId, change: S) -> Result<()> {
+        self.change(from, to, |old| old + change)
+    }
+
+    /// Replaces the score of one edge; otherwise as [`Edges::add`].
+    ///
+    /// # Errors
+    /// As [`Edges::add`].
+    pub fn set(&mut self, from: LabelId, to: LabelId, score: S) -> Result<()> {
+        self.change(from, to, |_| score)
+    }
+
+    fn change(&mut self, from: LabelId, to: LabelId, score: impl FnOnce(S) -> S) -> Result<()> {
+        let labels = self.labels();
+        for (what, y) in [("from", from), ("to", to)] {
+            if y as usize >= labels {
+                let what = format!("edge to change, {what}");
+                return Err(Error::LabelOutOfRange { what, label: y.into(), labels });
+            }
+        }
+        let legal = |old: S| match score(old) {
+            score if score.is_legal() => Ok(score),
+            score => {
+                let what = format!("the changed edge score from label {from} to label {to}");
+                Err(Error::IllegalScore { what, value: score.to_f64() })
+            }
+        };
+        let (p, y) = (from as usize, to as usize);
+        let refused = |got: &str| Err(Error::shape("edges to change", "one matrix, dense or sparse", got));
+        match &mut self.shape {
+            Shape::Dense(edges) => edges.change(p, y, legal)?,
+            Shape::Sparse(edges) => edges.change(p, y, legal)?,
+            Shape::PerPosition(_) => return refused("matrices by position"),
+            Shape::Callback(_) => return refused("a function"),
+        }
+        self.degenerate[0].take(); // maxima over many labels
+        Ok(())
+    }
+
     /// Number of labels `L`.
     #[inline]
     pub fn labels(&self) -> usize {

@@ -26,6 +26,7 @@ mod constraints;
 mod degenerate;
 mod dense;
 mod edges;
+mod lists;
 mod per_position;
 mod potentials;
 mod sparse;
@@ -110,7 +111,8 @@ impl<'a, S: Float> Lattice<'a, S> {
         let positions = nodes.len() / labels;
         let (mut node_magnitude, mut largest_node_magnitude) = (0.0, 0.0f64);
         for (t, row) in nodes.chunks_exact(labels).enumerate() {
-            let magnitude = checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?;
+            let magnitude =
+                checked_magnitude(row, |y| format!("the node score of position {t}, label {y}"))?.to_f64();
             node_magnitude += magnitude;
             largest_node_magnitude = largest_node_magnitude.max(magnitude);
         }
@@ -157,7 +159,7 @@ impl<'a, S: Float> Lattice<'a, S> {
                 scores.len(),
             ));
         }
-        checked_magnitude(scores, |y| format!("the {what} score of label {y}"))
+        Ok(checked_magnitude(scores, |y| format!("the {what} score of label {y}"))?.to_f64())
     }
 
     /// Number of positions `T`.
@@ -280,18 +282,17 @@ impl<'a, S: Float> Lattice<'a, S> {
 }
 
 /// Largest finite magnitude of a row, after refusing NaN and plus infinity.
-fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<f64> {
-    let mut largest = 0.0f64;
-    for (i, &value) in row.iter().enumerate() {
-        if !value.is_legal() {
-            return Err(Error::IllegalScore { what: what(i), value: value.to_f64() });
-        }
-        let magnitude = value.to_f64().abs();
-        if magnitude > largest && magnitude.is_finite() {
-            largest = magnitude;
-        }
+fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<S> {
+    if let Some(largest) = S::largest_magnitude(row) {
+        return Ok(largest);
     }
-    Ok(largest)
+    let i = row.iter().position(|score| !score.is_legal()).expect("the kernel has seen an illegal score");
+    Err(Error::IllegalScore { what: what(i), value: row[i].to_f64() })
+}
+
+/// Largest finite magnitude of a row that was checked before.
+fn magnitude_of_legal<S: Float>(row: &[S]) -> S {
+    S::largest_magnitude(row).expect("only legal scores are stored")
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 //!
 //! Trained models with thousands of labels look like this: label pairs never met in training score the base
 //! (usually 0), tens of pairs a row do not. With base minus infinity it is a transition list whose rest is forbidden
-//! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted.
+//! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted. They may change while a model
+//! is trained ([`super::Edges::add`]): look-ups and bounds follow each change, and nothing is built again.
 
 use super::bitmap::Bitmap;
-use super::bounds::MatrixBounds;
-use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude};
+use super::bounds::{Change, MatrixBounds, Maxima};
+use super::lists::Lists;
+use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude, magnitude_of_legal};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -22,22 +24,6 @@ pub struct SparseEdges<S: Float> {
     bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
-}
-
-/// Lists of (label, score), one a label, stored end to end.
-#[derive(Debug, Clone)]
-struct Lists<S> {
-    offsets: Vec<usize>, // L + 1
-    labels: Vec<u32>,
-    scores: Vec<S>,
-}
-
-impl<S: Copy> Lists<S> {
-    #[inline(always)]
-    fn list(&self, i: usize) -> (&[u32], &[S]) {
-        let range = self.offsets[i]..self.offsets[i + 1];
-        (&self.labels[range.clone()], &self.scores[range])
-    }
 }
 
 impl<S: Float> SparseEdges<S> {
@@ -83,52 +69,23 @@ impl<S: Float> SparseEdges<S> {
         base: S,
         exceptions: impl Iterator<Item = (u32, u32, S)>,
     ) -> Self {
-        let mut rows = Lists { offsets: vec![0; labels + 1], labels: Vec::new(), scores: Vec::new() };
-        let mut column_sizes = vec![0usize; labels];
-        let mut magnitude = if base.is_forbidden() { 0.0 } else { base.to_f64().abs() };
+        let mut lengths = vec![0u32; labels];
+        let (mut to, mut scores) = (Vec::new(), Vec::new());
         for (p, y, w) in exceptions {
-            rows.offsets[p as usize + 1] += 1;
-            column_sizes[y as usize] += 1;
-            rows.labels.push(y);
-            rows.scores.push(w);
-            if !w.is_forbidden() {
-                magnitude = magnitude.max(w.to_f64().abs());
-            }
+            lengths[p as usize] += 1;
+            to.push(y);
+            scores.push(w);
         }
-        for p in 0..labels {
-            rows.offsets[p + 1] += rows.offsets[p];
-        }
-        let mut columns = Lists {
-            offsets: std::iter::once(0)
-                .chain(column_sizes.iter().scan(0, |sum, &size| {
-                    *sum += size;
-                    Some(*sum)
-                }))
-                .collect(),
-            labels: vec![0; rows.labels.len()],
-            scores: vec![S::ZERO; rows.labels.len()],
-        };
-        let mut next = columns.offsets.clone();
-        for p in 0..labels {
-            let (to, scores) = rows.list(p);
-            for (&y, &w) in to.iter().zip(scores) {
-                let slot = &mut next[y as usize];
-                (columns.labels[*slot], columns.scores[*slot]) = (p as u32, w);
-                *slot += 1;
-            }
-        }
-        // A list that names every label leaves no edge at the base.
-        let largest = |lists: &Lists<S>, i: usize| {
-            let (members, scores) = lists.list(i);
-            let rest = if members.len() < labels { base } else { S::FORBIDDEN };
-            S::largest(scores).larger(rest)
-        };
+        let rows = Lists::new(&lengths, to, scores);
+        let columns = rows.transposed();
+        let maxima = SparseMaxima { labels, base, rows: &rows, columns: &columns };
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
+        let mut magnitudes = AlignedVec::filled(labels, S::ZERO);
         for i in 0..labels {
-            (row[i], column[i]) = (largest(&rows, i), largest(&columns, i));
+            (row[i], column[i], magnitudes[i]) = (maxima.row(i), maxima.column(i), maxima.row_magnitude(i));
         }
-        let bounds = MatrixBounds::new(row, column, base, magnitude);
+        let bounds = MatrixBounds::new(row, column, magnitudes, base);
         SparseEdges {
             labels,
             base,
@@ -139,6 +96,28 @@ impl<S: Float> SparseEdges<S> {
             forward: OnceLock::new(),
             backward: OnceLock::new(),
         }
+    }
+
+    /// Changes the score of one pair to what `score` makes of it; nothing changes if that is an error. A pair whose
+    /// score becomes the base is no exception any more. Costs the exceptions of both labels and `L / 64`, rarely `L`.
+    pub(super) fn change(&mut self, p: usize, y: usize, score: impl FnOnce(S) -> Result<S>) -> Result<()> {
+        let listed = self.rows.find(p, y as u32);
+        let old = listed.unwrap_or(self.base);
+        let new = score(old)?;
+        let kept = (new != self.base).then_some(new);
+        self.rows.set(p, y as u32, kept);
+        self.columns.set(y, p as u32, kept);
+        if let Some(Some(bitmap)) = self.bitmap.get_mut()
+            && listed.is_some() != kept.is_some()
+        {
+            bitmap.toggle(p, y);
+        }
+        let maxima =
+            SparseMaxima { labels: self.labels, base: self.base, rows: &self.rows, columns: &self.columns };
+        self.bounds.follow(Change { p, y, old, new }, &maxima);
+        self.forward.take();
+        self.backward.take();
+        Ok(())
     }
 
     /// Writes a list of exceptions out as a padded row.
@@ -164,7 +143,7 @@ impl<S: Float> SparseEdges<S> {
 
     /// Number of exceptions.
     pub fn exceptions(&self) -> usize {
-        self.rows.labels.len()
+        self.rows.members()
     }
 
     /// The exceptions that leave label `p`: labels in ascending order, and scores.
@@ -190,15 +169,43 @@ impl<S: Float> SparseEdges<S> {
     }
 }
 
+/// What the bounds of sparse edges are taken from.
+struct SparseMaxima<'a, S> {
+    labels: usize,
+    base: S,
+    rows: &'a Lists<S>,
+    columns: &'a Lists<S>,
+}
+
+impl<S: Float> SparseMaxima<'_, S> {
+    fn of_list(&self, (members, scores): (&[u32], &[S])) -> S {
+        // A list that names every label leaves no edge at the base.
+        let rest = if members.len() < self.labels { self.base } else { S::FORBIDDEN };
+        S::largest(scores).larger(rest)
+    }
+}
+
+impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
+    fn row(&self, p: usize) -> S {
+        self.of_list(self.rows.list(p))
+    }
+
+    fn column(&self, y: usize) -> S {
+        self.of_list(self.columns.list(y))
+    }
+
+    /// The base counts whether an edge has it or not, so that it need not be looked for.
+    fn row_magnitude(&self, p: usize) -> S {
+        magnitude_of_legal(self.rows.list(p).1).larger(magnitude_of_legal(&[self.base]))
+    }
+}
+
 impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     #[inline]
     fn get(&self, _: usize, p: usize, y: usize) -> S {
         match self.bitmap.get_or_init(|| Bitmap::new(self.labels, |p| self.leaving(p).0)) {
-            Some(bitmap) => bitmap.find(p, y).map_or(self.base, |i| self.rows.scores[i]),
-            None => {
-                let (to, scores) = self.leaving(p);
-                to.binary_search(&(y as u32)).map_or(self.base, |i| scores[i])
-            }
+            Some(bitmap) => bitmap.find(p, y).map_or(self.base, |i| self.rows.score(p, i)),
+            None => self.rows.find(p, y as u32).unwrap_or(self.base),
         }
     }
 
