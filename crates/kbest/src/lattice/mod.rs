@@ -30,7 +30,6 @@ mod lists;
 mod per_position;
 mod potentials;
 mod sparse;
-mod stub;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};
 pub use callback::CallbackEdges;

@@ -1,0 +1,158 @@
+//! Files of sequences and how to read them.
+
+use crate::failure::{Failure, Result};
+use clap::Args;
+use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, WriterOptions};
+use kbest::{Model, Sequence};
+use std::path::{Path, PathBuf};
+
+/// Options that say what the data looks like.
+#[derive(Debug, Args)]
+pub(crate) struct Data {
+    /// Format: columns, items (CRFsuite), conllu, jsonl [default: by the file's ending, the model's, else columns]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Label of CoNLL-U data: fields joined by `+`, such as upos, xpos, upos+feats [default: the model's, else upos]
+    #[arg(long, value_name = "FIELDS")]
+    label: Option<String>,
+    /// Columns that features see in CoNLL-U data, comma-separated [default: form]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    fields: Vec<String>,
+    /// Columns are separated by single tabs, so that cells may be empty or hold blanks
+    #[arg(long)]
+    tabs: bool,
+    /// Read `__COLON__` in the names of items as a colon
+    #[arg(long)]
+    colon_words: bool,
+}
+
+/// Names of what a model remembers about the data it was trained on.
+const FORMAT: &str = "format";
+const LABEL: &str = "label";
+const FIELDS: &str = "fields";
+const TABS: &str = "tabs";
+
+/// How one file is read and written.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    format: Format,
+    label: String,
+    fields: Vec<Field>,
+    separator: Separator,
+    colon_words: bool,
+}
+
+impl Data {
+    /// How to read this file. What is not said is as the model remembers it.
+    pub(crate) fn source(&self, path: Option<&Path>, model: Option<&Model>) -> Result<Source> {
+        let remembered = |name: &str| {
+            let about = model?.about().iter().find(|(known, _)| known == name)?;
+            Some(about.1.clone())
+        };
+        let by_ending = path.and_then(format_by_ending);
+        let format = match (&self.format, by_ending, remembered(FORMAT)) {
+            (Some(name), ..) => Format::by_name(name)?,
+            (None, Some(format), _) => format,
+            (None, None, Some(name)) => Format::by_name(&name)?,
+            (None, None, None) => Format::Columns,
+        };
+        let label = self.label.clone().or_else(|| remembered(LABEL)).unwrap_or_else(|| "upos".into());
+        let fields = match (self.fields.is_empty(), remembered(FIELDS)) {
+            (false, _) => self.fields.clone(),
+            (true, Some(names)) => names.split(',').map(String::from).collect(),
+            (true, None) => vec!["form".into()],
+        };
+        let fields = fields.iter().map(|name| Field::by_name(name)).collect::<Result<_, _>>()?;
+        let tabs = self.tabs || remembered(TABS).is_some();
+        let separator = if tabs { Separator::Tab } else { Separator::default() };
+        Ok(Source { format, label, fields, separator, colon_words: self.colon_words })
+    }
+}
+
+impl Source {
+    /// What a model trained on such data remembers of it.
+    pub(crate) fn about(&self) -> Vec<(String, String)> {
+        let name = Format::NAMES.iter().find(|(_, format)| *format == self.format).map_or("", |(name, _)| name);
+        let mut about = vec![(FORMAT.to_owned(), name.to_owned())];
+        if self.format == Format::Conllu {
+            about.push((LABEL.into(), self.label.clone()));
+            about.push((FIELDS.into(), self.fields.iter().map(|f| f.name()).collect::<Vec<_>>().join(",")));
+        }
+        if self.separator == Separator::Tab {
+            about.push((TABS.into(), "yes".into()));
+        }
+        about
+    }
+
+    /// Whether cells are attributes with values.
+    pub(crate) fn is_items(&self) -> bool {
+        self.format == Format::Items
+    }
+
+    fn options(&self) -> Result<ReaderOptions> {
+        let options = match self.format {
+            Format::Conllu => ReaderOptions::conllu(&self.label)?.fields(self.fields.clone()),
+            format => ReaderOptions::new(format),
+        };
+        Ok(options.separator(self.separator).colon_words(self.colon_words))
+    }
+
+    /// Opens a file; stdin for none or `-`.
+    pub(crate) fn open(&self, path: Option<&Path>, labelled: bool) -> Result<Reader> {
+        let options = self.options()?.labelled(labelled).required(labelled);
+        Ok(match path.filter(|path| *path != Path::new("-")) {
+            Some(path) => Reader::open(path, &options)?,
+            None => Reader::new(std::io::stdin(), "<stdin>", &options)?,
+        })
+    }
+
+    /// How answers are written.
+    pub(crate) fn writer_options(&self) -> Result<WriterOptions> {
+        let options = match self.format {
+            Format::Conllu => WriterOptions::conllu(&self.label)?,
+            format => WriterOptions::new(format),
+        };
+        Ok(options.separator(self.separator))
+    }
+}
+
+/// All labelled sequences of these files, and how the first one was read.
+pub(crate) fn read_labelled(
+    data: &Data,
+    paths: &[PathBuf],
+    model: Option<&Model>,
+) -> Result<(Vec<Sequence>, Source)> {
+    let mut sequences = Vec::new();
+    let mut first = None;
+    let files: Vec<Option<&Path>> = if paths.is_empty() {
+        vec![None]
+    } else {
+        paths.iter().map(|path| Some(path.as_path())).collect()
+    };
+    for path in files {
+        let source = data.source(path, model)?;
+        let mut reader = source.open(path, true)?;
+        let mut sequence = Sequence::new();
+        while reader.read_into(&mut sequence)? {
+            if !sequence.is_labelled() {
+                let place = format!("{}:{}", reader.file(), reader.line());
+                return Err(Failure::input(&place, "expected a label at every position, got none"));
+            }
+            sequences.push(sequence.clone());
+        }
+        first.get_or_insert(source);
+    }
+    let first = first.ok_or_else(|| Failure::Usage("expected a file to read, got none".into()))?;
+    Ok((sequences, first))
+}
+
+fn format_by_ending(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    match name.rsplit_once('.')?.1 {
+        "conllu" => Some(Format::Conllu),
+        "jsonl" => Some(Format::Jsonl),
+        "items" | "crfsuite" => Some(Format::Items),
+        _ => None,
+    }
+}
