@@ -97,6 +97,13 @@ fn open(path: &Path) -> io::Result<Target> {
     Ok(Target::Whole { file: builder.tempfile_in(folder)?, path })
 }
 
+/// Writes a whole file at once.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut output = Output::create(Some(path))?;
+    output.write_all(bytes)?;
+    output.finish()
+}
+
 /// A progress bar on stderr for work that turns out to be long; invisible unless stderr is a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -119,15 +126,52 @@ impl Progress {
     /// One step is done.
     pub(crate) fn step(&mut self) {
         self.bar.inc(1);
+        self.show_if_long();
+    }
+
+    /// So many steps are done now.
+    pub(crate) fn at(&mut self, steps: usize) {
+        self.bar.set_position(steps as u64);
+        self.show_if_long();
+    }
+
+    fn show_if_long(&mut self) {
         if !self.shown && self.begun.elapsed() > Self::PATIENCE {
             self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
             self.shown = true;
         }
     }
 
+    /// Runs what prints other lines on stderr.
+    pub(crate) fn hidden(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// What is being done now.
     pub(crate) fn say(&self, message: &str) {
         self.bar.set_message(message.to_owned());
+    }
+}
+
+/// The same for work whose end is not known: a count that grows.
+pub(crate) struct Counted {
+    progress: Progress,
+}
+
+impl Counted {
+    /// Counts things of this name. `quiet` if the results themselves scroll over the terminal.
+    pub(crate) fn new(things: &str, quiet: bool) -> Self {
+        let progress = Progress::new(0, quiet);
+        let template = format!("{{human_pos}} {things}, {{per_sec}}");
+        let style = ProgressStyle::with_template(&template);
+        progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Counted { progress }
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&mut self, things: usize) {
+        self.progress.bar.inc(things as u64);
+        self.progress.show_if_long();
     }
 }
 

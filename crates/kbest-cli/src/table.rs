@@ -48,6 +48,16 @@ pub(crate) fn number(value: f64) -> String {
     if rest.is_empty() { grouped } else { format!("{grouped}.{rest}") }
 }
 
+/// A whole number with commas: `1,234,567`.
+pub(crate) fn grouped(value: usize) -> String {
+    with_commas(&value.to_string())
+}
+
+/// A share of 1 in hundredths: `97.93 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
 fn with_commas(whole: &str) -> String {
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
     let mut text = String::from(sign);

@@ -30,13 +30,17 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod checkpoint;
 mod data;
 mod growing_weights;
 mod perceptron;
+mod schedule;
 mod shuffle;
 
+pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use data::{Example, TrainingSet};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
+pub use schedule::{EpochEnd, Schedule, Standing};
 
 use crate::error::Result;
 use crate::model::Model;

@@ -1,0 +1,59 @@
+//! Files beside the model that let a killed run go on.
+
+use super::algorithm::Algorithm;
+use crate::failure::{Failure, Result};
+use crate::output::write_file;
+use kbest::train::{EpochEnd, Standing, Trainer, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
+use std::path::{Path, PathBuf};
+
+pub(super) struct Checkpoint {
+    state: PathBuf,
+    best: PathBuf,
+    fingerprint: u64,
+}
+
+impl Checkpoint {
+    pub(super) fn new(model: &Path, algorithm: &Algorithm, data: &TrainingSet) -> Self {
+        let beside = |ending: &str| {
+            let mut name = model.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Checkpoint {
+            state: beside(".checkpoint"),
+            best: beside(".best"),
+            fingerprint: fingerprint(data, &algorithm.depends_on()),
+        }
+    }
+
+    /// The best model so far.
+    pub(super) fn best(&self) -> &Path {
+        &self.best
+    }
+
+    /// Keeps what the next run needs.
+    pub(super) fn keep(&self, end: &EpochEnd<'_>, trainer: &dyn Trainer) -> Result<()> {
+        if let Some(model) = end.best_model {
+            model.save(&self.best)?;
+        }
+        write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))
+    }
+
+    /// Brings the trainer to where the last run was; to the beginning if there was none.
+    pub(super) fn resume(&self, trainer: &mut dyn Trainer) -> Result<Standing> {
+        let bytes = match std::fs::read(&self.state) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Standing::default()),
+            Err(error) => return Err(Failure::system("read", &self.state, error)),
+        };
+        let file = self.state.display().to_string();
+        Ok(load_checkpoint(&file, &bytes, self.fingerprint, trainer)?)
+    }
+
+    /// The model is written: nothing to go on with.
+    pub(super) fn remove(&self) {
+        for path in [&self.state, &self.best] {
+            let _ = std::fs::remove_file(path); // often not there; if it cannot be removed, it does no harm
+        }
+    }
+}

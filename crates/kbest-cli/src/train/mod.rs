@@ -1,0 +1,194 @@
+//! `kbest train`: labelled text in, a model out.
+//!
+//! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
+//! model so far (`MODEL.best`); both go when the model itself is written. `--resume` goes on from there.
+
+mod algorithm;
+mod checkpoint;
+mod report;
+
+use crate::failure::{Failure, Result};
+use crate::output::Progress;
+use crate::text::{Data, Source, read_labelled};
+use algorithm::Algorithm;
+use checkpoint::Checkpoint;
+use clap::Args;
+use kbest::feature::{FeatureSource, Preset};
+use kbest::train::{EpochEnd, Schedule, Standing, Trainer, TrainingSet};
+use kbest::{Model, Sequence, Template};
+use report::Report;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Learn a model from labelled text
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  kbest train train.tsv -m model.kbest
+  kbest train train.tsv -m model.kbest --template template --dev dev.tsv
+  kbest train train.conllu -m model.kbest --label upos+feats --features morphology
+  kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
+
+Data: columns separated by blanks or tabs, the last one the label, a blank line after each sequence; or see --format.
+
+Feature sets for people without a template:
+  words       first column: words around, word pairs, prefixes and suffixes, shape
+  morphology  first column: made for rich tag sets, endings above all
+  columns     all columns around, pairs of neighbours
+Without --template and --features: `words` for one column, `columns` for more, the attributes for CRFsuite items.")]
+pub(crate) struct Arguments {
+    /// Labelled data; stdin if none, or `-`
+    #[arg(value_name = "DATA")]
+    files: Vec<PathBuf>,
+    /// File to write the model to
+    #[arg(short, long, value_name = "MODEL")]
+    model: PathBuf,
+    /// CRF++ template
+    #[arg(long, value_name = "FILE", conflicts_with = "features")]
+    template: Option<PathBuf>,
+    /// Ready-made feature set: words, morphology, columns
+    #[arg(long, value_name = "PRESET")]
+    features: Option<String>,
+    /// Leave out features seen fewer times than this
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    min_frequency: u32,
+    #[command(flatten)]
+    algorithm: Algorithm,
+    /// Passes over the data, at most [default: 10; crf: 100]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    /// Held-out data: the model that does best on it is kept
+    #[arg(long, value_name = "FILE")]
+    dev: Option<PathBuf>,
+    /// With --dev: stop after this many passes without anything better
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    patience: usize,
+    /// Go on where an earlier run with the same data and options was stopped
+    #[arg(long)]
+    resume: bool,
+    /// Drop weights smaller than this from the finished model, and tell what that does to its accuracy
+    #[arg(long, value_name = "WEIGHT")]
+    prune: Option<f32>,
+    #[command(flatten)]
+    data: Data,
+    /// Print what was done as JSON, on stdout
+    #[arg(long)]
+    json: bool,
+    /// Tell nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let begun = Instant::now();
+    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
+    let dev = match &arguments.dev {
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
+        None => None,
+    };
+    let mut report = Report::new(arguments.quiet, arguments.json);
+    let features = feature_source(arguments, &source, &sequences)?;
+    let data = arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?;
+    drop(sequences);
+    report.data(&data, begun.elapsed());
+    let schedule = Schedule {
+        epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
+        dev: dev.as_deref(),
+        patience: arguments.patience,
+    };
+    let mut trainer = arguments.algorithm.trainer(&data)?;
+    let checkpoint = Checkpoint::new(&arguments.model, &arguments.algorithm, &data);
+    let standing = if arguments.resume { checkpoint.resume(&mut *trainer)? } else { Standing::default() };
+    if standing.epochs > 0 {
+        report.resumed(standing.epochs);
+    }
+    let standing = learn(&schedule, &mut *trainer, standing, &data, &checkpoint, &mut report)?;
+    let model = match schedule.dev {
+        Some(_) if standing.best.is_some() => Model::load(checkpoint.best())?,
+        _ => trainer.model()?,
+    };
+    let model = prune(model, arguments.prune, dev.as_deref(), &mut report)?;
+    let model = with_about(model, arguments, &source, &standing)?;
+    model.save(&arguments.model)?;
+    drop(model);
+    checkpoint.remove();
+    report.finish(&arguments.model, begun.elapsed())
+}
+
+/// Trains, telling how it goes and keeping what a resumed run needs.
+fn learn<'d>(
+    schedule: &Schedule<'_>,
+    trainer: &mut (dyn Trainer + 'd),
+    standing: Standing,
+    data: &TrainingSet,
+    checkpoint: &Checkpoint,
+    report: &mut Report,
+) -> Result<Standing> {
+    let mut bar = Progress::new(data.examples().len(), report.is_quiet());
+    let mut begun = Instant::now();
+    schedule.run(
+        trainer,
+        standing,
+        &mut |progress| bar.at(progress.done),
+        &mut |end: &EpochEnd<'_>, trainer: &(dyn Trainer + 'd)| {
+            checkpoint.keep(end, trainer)?;
+            bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
+            begun = Instant::now();
+            Ok(())
+        },
+    )
+}
+
+/// Where features come from: what was asked for, else what suits the data.
+fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
+    if let Some(source) = arguments.algorithm.feature_source() {
+        return match (&arguments.template, &arguments.features) {
+            (None, None) => Ok(source),
+            _ => Err(Failure::Usage(
+                "--template and --features: an HMM has features of its own, expected neither".into(),
+            )),
+        };
+    }
+    if let Some(path) = &arguments.template {
+        return Ok(FeatureSource::Template(read_template(path)?));
+    }
+    if let Some(name) = &arguments.features {
+        return Ok(FeatureSource::Preset(Preset::by_name(name)?));
+    }
+    if source.is_items() {
+        return Ok(FeatureSource::Items);
+    }
+    let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
+    Ok(FeatureSource::Preset(if columns > 1 { Preset::Columns } else { Preset::Words }))
+}
+
+fn read_template(path: &Path) -> Result<Template> {
+    let text = std::fs::read(path).map_err(|error| Failure::system("read", path, error))?;
+    let name = path.display().to_string();
+    let text = String::from_utf8(text)
+        .map_err(|_| Failure::input(&name, "expected a template in UTF-8, got other bytes"))?;
+    Ok(Template::parse(&text, &name)?)
+}
+
+/// Drops small weights, and tells what that does.
+fn prune(
+    model: Model,
+    threshold: Option<f32>,
+    dev: Option<&[Sequence]>,
+    report: &mut Report,
+) -> Result<Model> {
+    let Some(threshold) = threshold else { return Ok(model) };
+    todo!("{threshold} {dev:?} {report:p}")
+}
+
+/// The model with what is worth knowing about where it comes from.
+fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
+    let mut parts = model.into_parts();
+    let text = |name: &str, value: String| (name.to_owned(), value);
+    parts.about = source.about();
+    parts.about.extend([
+        text("algorithm", arguments.algorithm.name()),
+        text("epochs", standing.epochs.to_string()),
+        text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
+    ]);
+    Ok(Model::new(parts)?)
+}

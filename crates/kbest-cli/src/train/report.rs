@@ -1,0 +1,151 @@
+//! What training tells: lines on stderr for people, one JSON object on stdout for programs.
+
+use crate::failure::Result;
+use crate::output::Output;
+use crate::table::{grouped, percent};
+use kbest::train::{EpochEnd, Schedule, TrainingSet};
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) struct Report {
+    quiet: bool,
+    json: bool,
+    told: Told,
+}
+
+#[derive(Default, Serialize)]
+struct Told {
+    model: String,
+    labels: usize,
+    sequences: usize,
+    tokens: usize,
+    node_features: usize,
+    edge_features: usize,
+    epochs: Vec<EpochLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pruned: Option<Pruned>,
+    bytes: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct EpochLine {
+    epoch: usize,
+    loss: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dev_accuracy: Option<f64>,
+    seconds: f64,
+    tokens_per_second: f64,
+}
+
+/// What dropping small weights did.
+#[derive(Clone, Serialize)]
+pub(super) struct Pruned {
+    pub(super) threshold: f32,
+    pub(super) weights_before: usize,
+    pub(super) weights_after: usize,
+    /// On the held-out data if there is any, else on the training data.
+    pub(super) accuracy_before: f64,
+    pub(super) accuracy_after: f64,
+}
+
+impl Report {
+    pub(super) fn new(quiet: bool, json: bool) -> Self {
+        Report { quiet, json, told: Told::default() }
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// A stderr that is gone has nobody to tell.
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    pub(super) fn data(&mut self, data: &TrainingSet, took: Duration) {
+        self.told.labels = data.labels().len();
+        self.told.sequences = data.examples().len();
+        self.told.tokens = data.tokens();
+        self.told.node_features = data.extractor().nodes().len();
+        self.told.edge_features = data.extractor().edges().len();
+        self.say(&format!(
+            "{} sequences, {} tokens, {} labels, {} features ({:.1} s)",
+            grouped(self.told.sequences),
+            grouped(self.told.tokens),
+            grouped(self.told.labels),
+            grouped(self.told.node_features + self.told.edge_features),
+            took.as_secs_f64()
+        ));
+    }
+
+    pub(super) fn resumed(&self, epochs: usize) {
+        self.say(&format!("going on after epoch {epochs}"));
+    }
+
+    pub(super) fn epoch(&mut self, schedule: &Schedule<'_>, end: &EpochEnd<'_>, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let report = &end.report;
+        let accuracy = (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64);
+        let speed = report.tokens as f64 / seconds.max(1e-9);
+        let of = |name: &str, value: Option<f64>| {
+            value.map_or_else(String::new, |value| format!("  {name} {}", percent(value)))
+        };
+        let left = seconds * (schedule.epochs - end.standing.epochs) as f64;
+        let end_note = match schedule.is_over(&end.standing) {
+            true if end.standing.converged => "  converged".into(),
+            true => String::new(),
+            false => format!("  about {left:.0} s left"),
+        };
+        self.say(&format!(
+            "epoch {:>3}/{}  loss {:.6}{}{}  {} tokens/s{end_note}",
+            end.standing.epochs,
+            schedule.epochs,
+            crate::table::number(report.loss),
+            of("accuracy", accuracy),
+            of("dev", end.dev_accuracy),
+            grouped(speed as usize),
+        ));
+        self.told.epochs.push(EpochLine {
+            epoch: end.standing.epochs,
+            loss: report.loss,
+            accuracy,
+            dev_accuracy: end.dev_accuracy,
+            seconds,
+            tokens_per_second: speed,
+        });
+    }
+
+    pub(super) fn pruned(&mut self, pruned: &Pruned, on: &str) {
+        self.say(&format!(
+            "pruned below {}: {} of {} weights left, accuracy on {on} {} -> {}",
+            pruned.threshold,
+            grouped(pruned.weights_after),
+            grouped(pruned.weights_before),
+            percent(pruned.accuracy_before),
+            percent(pruned.accuracy_after)
+        ));
+        self.told.pruned = Some(pruned.clone());
+    }
+
+    pub(super) fn finish(mut self, model: &Path, took: Duration) -> Result<()> {
+        self.told.model = model.display().to_string();
+        self.told.bytes = std::fs::metadata(model).map_or(0, |data| data.len());
+        self.told.seconds = took.as_secs_f64();
+        let bytes = grouped(self.told.bytes as usize);
+        self.say(&format!("{}: {bytes} bytes, {:.1} s in all", self.told.model, self.told.seconds));
+        if self.json {
+            let mut output = Output::create(None)?;
+            serde_json::to_writer_pretty(&mut output, &self.told).map_err(std::io::Error::from)?;
+            writeln!(output)?;
+            output.finish()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! What is kept between epochs, so that a killed run can go on: as bytes that belong to one training set and one set of
+//! options, with a checksum.
+
+use super::{Standing, Trainer, TrainingSet};
+use crate::error::{Error, Result};
+use crate::state::{StateReader, StateWriter};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+
+/// A hash of bytes that is the same everywhere (FNV-1a).
+#[derive(Debug, Clone, Copy)]
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    fn new() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(mut self, bytes: &[u8]) -> Self {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        self
+    }
+}
+
+/// Tells training sets and options apart. `options` is any text that says what else the run depends on.
+pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
+    let mut hash = Fingerprint::new().add(options.as_bytes());
+    for name in data.labels().names() {
+        hash = hash.add(name.as_bytes()).add(&[0]);
+    }
+    for features in [data.extractor().nodes(), data.extractor().edges()] {
+        hash = hash.add(&(features.len() as u64).to_le_bytes());
+    }
+    for example in data.examples() {
+        hash = hash.add(&example.weight.to_le_bytes());
+        for (t, y) in example.gold.iter().enumerate() {
+            hash = hash.add(&y.to_le_bytes());
+            if let Some(first) = example.features.nodes(t).first() {
+                hash = hash.add(&first.to_le_bytes());
+            }
+        }
+    }
+    hash.0
+}
+
+/// How far training is and all the trainer remembers, as bytes.
+pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &dyn Trainer) -> Vec<u8> {
+    let mut state = StateWriter::new();
+    state.number(MAGIC);
+    state.number(fingerprint);
+    state.number(standing.epochs as u64);
+    state.number(standing.best.unwrap_or(f64::NAN));
+    state.number(standing.since_best as u64);
+    state.number(u64::from(standing.converged));
+    trainer.save(&mut state);
+    let mut bytes = state.into_bytes();
+    let checksum = Fingerprint::new().add(&bytes).0;
+    bytes.extend(checksum.to_le_bytes());
+    bytes
+}
+
+/// Brings a new trainer to where [`save_checkpoint`] was called. `file` is what errors call the bytes.
+///
+/// # Errors
+/// [`Error::Data`] if the bytes are damaged or belong to other data or options.
+pub fn load_checkpoint(
+    file: &str,
+    bytes: &[u8],
+    expected: u64,
+    trainer: &mut dyn Trainer,
+) -> Result<Standing> {
+    let damaged = |got: &str| Error::data(file, 0, "a whole checkpoint", got);
+    let (content, checksum) = bytes.split_last_chunk().ok_or_else(|| damaged("too few bytes"))?;
+    let mut state = StateReader::new(content);
+    if state.number::<u64>()? != MAGIC {
+        return Err(damaged("another kind of file"));
+    }
+    if Fingerprint::new().add(content).0 != u64::from_le_bytes(*checksum) {
+        return Err(damaged("bytes that do not match their checksum"));
+    }
+    if state.number::<u64>()? != expected {
+        return Err(Error::data(
+            file,
+            0,
+            "a checkpoint of the same data and options",
+            "one of others; train without resuming",
+        ));
+    }
+    let standing = Standing {
+        epochs: state.number::<u64>()? as usize,
+        best: Some(state.number::<f64>()?).filter(|best| !best.is_nan()),
+        since_best: state.number::<u64>()? as usize,
+        converged: state.number::<u64>()? != 0,
+    };
+    trainer.restore(&mut state)?;
+    if state.is_done() { Ok(standing) } else { Err(damaged("more than that")) }
+}

@@ -1,0 +1,104 @@
+//! Epoch after epoch: when to stop, and which model to keep.
+//!
+//! Without held-out data the model after the last epoch is kept; with it, the one that labels most of it rightly, and
+//! training stops when a few epochs in a row have brought nothing better.
+
+use super::{EpochReport, OnProgress, Trainer};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::sequence::Sequence;
+use crate::tagger::Tagger;
+use std::sync::Arc;
+
+/// How long to train.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule<'a> {
+    /// At most this many epochs.
+    pub epochs: usize,
+    /// Held-out data with labels.
+    pub dev: Option<&'a [Sequence]>,
+    /// Stop after this many epochs in a row that brought nothing better on the held-out data.
+    pub patience: usize,
+}
+
+/// How far training is: what a resumed run has to know besides the trainer's own state.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Standing {
+    /// Epochs done.
+    pub epochs: usize,
+    /// The best accuracy on the held-out data, if there is any.
+    pub best: Option<f64>,
+    /// Epochs since then.
+    pub since_best: usize,
+    /// Whether another epoch would change nothing.
+    pub converged: bool,
+}
+
+/// What there is to tell after an epoch.
+#[derive(Debug)]
+pub struct EpochEnd<'a> {
+    /// What the trainer says.
+    pub report: EpochReport,
+    /// How far training is now.
+    pub standing: Standing,
+    /// Accuracy on the held-out data.
+    pub dev_accuracy: Option<f64>,
+    /// The model, if it is the best so far on the held-out data.
+    pub best_model: Option<&'a Model>,
+}
+
+impl Schedule<'_> {
+    /// Whether to stop here.
+    pub fn is_over(&self, standing: &Standing) -> bool {
+        let tired = self.dev.is_some() && standing.since_best >= self.patience.max(1);
+        standing.epochs >= self.epochs || standing.converged || tired
+    }
+
+    /// Trains from where things stand until it is time to stop. `on_epoch` may save what it is told.
+    ///
+    /// # Errors
+    /// What the trainer or `on_epoch` refuse.
+    pub fn run<'t, E: From<Error>>(
+        &self,
+        trainer: &mut (dyn Trainer + 't),
+        mut standing: Standing,
+        on_progress: OnProgress<'_>,
+        on_epoch: &mut dyn FnMut(&EpochEnd<'_>, &(dyn Trainer + 't)) -> Result<(), E>,
+    ) -> Result<Standing, E> {
+        while !self.is_over(&standing) {
+            let report = trainer.epoch(on_progress)?;
+            standing.epochs += 1;
+            standing.converged = report.converged;
+            let mut best_model = None;
+            let mut dev_accuracy = None;
+            if let Some(dev) = self.dev {
+                let model = Arc::new(trainer.model()?);
+                let accuracy = accuracy(&model, dev)?;
+                dev_accuracy = Some(accuracy);
+                if standing.best.is_none_or(|best| accuracy > best) {
+                    (standing.best, standing.since_best) = (Some(accuracy), 0);
+                    best_model = Some(model);
+                } else {
+                    standing.since_best += 1;
+                }
+            }
+            let end = EpochEnd { report, standing, dev_accuracy, best_model: best_model.as_deref() };
+            on_epoch(&end, trainer)?;
+        }
+        Ok(standing)
+    }
+}
+
+/// The share of positions that get their label.
+fn accuracy(model: &Arc<Model>, sequences: &[Sequence]) -> Result<f64> {
+    let mut tagger = Tagger::new(model.clone());
+    let (mut right, mut all) = (0usize, 0usize);
+    for sequence in sequences {
+        let tagged = tagger.tag(sequence, 1)?;
+        for (t, &y) in tagged.decoded.best().labels.iter().enumerate() {
+            right += usize::from(model.labels().name(y) == sequence.label(t));
+            all += 1;
+        }
+    }
+    Ok(right as f64 / all.max(1) as f64)
+}
