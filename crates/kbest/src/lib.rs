@@ -44,6 +44,7 @@
 //!
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
+//! [`synthetic`] makes up a language where no corpus is at hand.
 
 pub mod columns;
 pub mod decode;
@@ -54,8 +55,10 @@ pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
+pub mod random;
 mod score;
 pub mod sequence;
+pub mod synthetic;
 pub mod template;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
