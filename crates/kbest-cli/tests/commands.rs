@@ -109,6 +109,41 @@ fn generated_files_are_whole() {
 }
 
 #[test]
+fn generated_corpora_follow_from_the_seed() {
+    let make = |more: &[&str]| run(&[&["generate", "corpus", "--sentences", "40"], more].concat(), b"");
+    let (code, text, stderr) = make(&["--labels", "30", "--seed", "3"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(text, make(&["--labels", "30", "--seed", "3"]).1);
+    assert_ne!(text, make(&["--labels", "30", "--seed", "4"]).1);
+    let text = String::from_utf8(text).unwrap();
+    let labels: std::collections::HashSet<_> =
+        text.lines().filter(|line| !line.is_empty()).map(|line| line.split_once('\t').unwrap().1).collect();
+    assert_eq!((labels.len(), text.split("\n\n").count()), (30, 41));
+
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
+    let (train, test) = (name("train.tsv"), name("test.tsv"));
+    let files = ["-o", &train, "--test", &test, "--test-sentences", "7", "--labels", "30", "--seed", "3"];
+    assert_eq!(make(&files).0, 0);
+    assert_eq!(std::fs::read_to_string(&train).unwrap(), text);
+    let test = std::fs::read_to_string(&test).unwrap();
+    assert!(test.split("\n\n").count() == 8 && !text.contains(&test));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+
+    for bad in [
+        &["--labels", "1"][..],
+        &["--labels", "10001"],
+        &["--tokens-per-sentence", "0"],
+        &["--test-sentences", "3"],
+        &["-o", "x.tsv", "--test", "x.tsv"],
+        &["--test", "-"],
+    ] {
+        let (code, stdout, stderr) = make(bad);
+        assert_eq!((code, stdout.len()), (2, 0), "{bad:?}: {stderr}");
+    }
+}
+
+#[test]
 fn all_decoders_are_measured_and_agree() {
     let lattice =
         run(&["generate", "lattice", "--labels", "60", "--sequences", "6", "--positions", "8"], b"").1;
@@ -185,6 +220,7 @@ fn every_command_has_help_with_an_example() {
         &["bench", "decode"],
         &["generate"],
         &["generate", "lattice"],
+        &["generate", "corpus"],
         &["demo"],
     ] {
         let (code, stdout, _) = run(&[command, &["--help"]].concat(), b"");

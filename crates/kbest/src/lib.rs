@@ -44,6 +44,7 @@
 //!
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
+//! [`synthetic`] makes up a language where no corpus is at hand.
 
 mod blob;
 pub mod columns;
@@ -56,10 +57,12 @@ mod label;
 pub mod lattice;
 pub mod marginal;
 pub mod model;
+pub mod random;
 mod score;
 pub mod scoring;
 pub mod sequence;
 pub mod state;
+pub mod synthetic;
 mod tagger;
 pub mod template;
 pub mod train;

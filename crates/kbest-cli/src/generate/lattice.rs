@@ -9,9 +9,9 @@
 //! **Dense**: the same nodes, but every pair of labels has a score of its own. **Random**: nodes and edges all random
 //! within the same small range: nothing can be pruned. **Uniform**: all nodes equal, only the edges decide.
 
-use super::random::{Random, Zipf};
 use clap::ValueEnum;
 use kbest::Float;
+use kbest::random::{Random, Zipf};
 use std::collections::HashSet;
 
 /// Kinds of lattices.

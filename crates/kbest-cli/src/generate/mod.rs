@@ -1,8 +1,8 @@
 //! `kbest generate`: synthetic data from a seed.
 
+mod corpus;
 pub(crate) mod lattice;
 mod npz;
-mod random;
 
 use crate::failure::{Failure, Result};
 use crate::input::{Dtype, Scores};
@@ -15,7 +15,9 @@ use std::path::PathBuf;
 
 /// Make synthetic data from a seed: the same bytes on every machine
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kbest generate lattice --labels 1000 -o lattice.npz")]
+#[command(after_help = "Example:
+  kbest generate lattice --labels 1000 -o lattice.npz
+  kbest generate corpus --labels 1000 -o train.tsv --test test.tsv")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -24,6 +26,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Lattice(LatticeArguments),
+    Corpus(corpus::Arguments),
 }
 
 /// Lattices for `kbest decode` and `kbest bench decode`
@@ -86,7 +89,13 @@ struct LatticeArguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let What::Lattice(arguments) = &arguments.what;
+    match &arguments.what {
+        What::Lattice(arguments) => lattice_file(arguments),
+        What::Corpus(arguments) => corpus::run(arguments),
+    }
+}
+
+fn lattice_file(arguments: &LatticeArguments) -> Result<()> {
     let recipe = recipe(arguments)?;
     match arguments.dtype {
         Dtype::F32 => write(arguments, &recipe, &lattice::generate::<f32>(&recipe)),

@@ -35,7 +35,6 @@ mod data;
 mod growing_weights;
 mod perceptron;
 mod schedule;
-mod shuffle;
 
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use data::{Example, TrainingSet};

@@ -20,12 +20,12 @@
 mod change;
 
 use super::growing_weights::GrowingWeights;
-use super::shuffle::shuffled;
 use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::model::{Model, ModelParts, VotersBuilder};
+use crate::random::Random;
 use crate::scoring::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 use change::{Change, difference, merge, scale};
@@ -285,7 +285,9 @@ fn record(voters: &mut VotersBuilder, change: Change) {
 
 impl Trainer for Perceptron<'_> {
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
-        let order = shuffled(self.data.examples().len(), self.options.seed, self.epochs);
+        // Depends on seed and epoch alone, so that a resumed run goes on as if it had never stopped.
+        let seed = self.options.seed ^ (self.epochs as u64).rotate_left(32);
+        let order = Random::new(seed).shuffled(self.data.examples().len());
         let tally = if self.options.threads > 1 {
             self.learn_in_parts(&order, on_progress)?
         } else {

@@ -1,13 +1,22 @@
 //! Random numbers that are the same on every platform: a seeded generator of our own, and only operations that
 //! IEEE 754 rounds exactly (no logarithm, no sine: mathematics libraries differ in the last bit).
+//!
+//! For synthetic data and shuffling. **When not.** Nothing here is fit for secrets.
+//!
+//! ```
+//! use kbest::random::Random;
+//! let (mut one, mut same) = (Random::new(7), Random::new(7));
+//! assert_eq!(one.shuffled(10), same.shuffled(10));
+//! assert!(one.below(3) < 3);
+//! ```
 
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, seeded, good enough for synthetic data.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     /// A generator for this seed; neighbouring seeds give unrelated numbers.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         let mut random = Random(seed ^ 0x6B62_6573_745F_3031);
         random.next();
         random
@@ -22,33 +31,33 @@ impl Random {
     }
 
     /// Uniform from 0 to below 1.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Uniform from -1 to below 1.
-    pub(crate) fn signed(&mut self) -> f64 {
+    pub fn signed(&mut self) -> f64 {
         self.unit() * 2.0 - 1.0
     }
 
-    /// Uniform below `n`, which is at least 1.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    /// Uniform below `n`; 0 if `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// Below `n`, rather low than high.
-    pub(crate) fn low(&mut self, n: usize) -> usize {
+    /// Below `n`, rather low than high: twice below in turn. 0 if `n` is 0.
+    pub fn low(&mut self, n: usize) -> usize {
         let bound = self.below(n) + 1;
         self.below(bound)
     }
 
     /// True with probability `p`.
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
     /// Nearly normal with mean 0 and variance 1: four 16-bit uniforms of one number, summed.
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let bits = self.next();
         let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();
         // The sum of four uniforms has mean 2 and variance 1/3.
@@ -56,7 +65,7 @@ impl Random {
     }
 
     /// All numbers below `n` in random order.
-    pub(crate) fn shuffled(&mut self, n: usize) -> Vec<u32> {
+    pub fn shuffled(&mut self, n: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..n as u32).collect();
         for i in (1..n).rev() {
             order.swap(i, self.below(i + 1));
@@ -67,11 +76,12 @@ impl Random {
 
 /// Ranks with probability proportional to `(rank + 2)^(-5/4)`: about Zipf's law.
 #[derive(Debug)]
-pub(crate) struct Zipf(Vec<f64>); // cumulative weights
+pub struct Zipf(Vec<f64>); // cumulative weights
 
 impl Zipf {
-    /// Over `n` ranks, at least one.
-    pub(crate) fn new(n: usize) -> Self {
+    /// Over `n` ranks; over one if `n` is 0.
+    pub fn new(n: usize) -> Self {
+        let n = n.max(1);
         let mut sum = 0.0;
         let cumulative = (0..n).map(|rank| {
             let place = rank as f64 + 2.0;
@@ -82,7 +92,7 @@ impl Zipf {
     }
 
     /// A rank.
-    pub(crate) fn draw(&self, random: &mut Random) -> usize {
+    pub fn draw(&self, random: &mut Random) -> usize {
         let total = self.0[self.0.len() - 1];
         let at = random.unit() * total;
         self.0.partition_point(|&sum| sum <= at).min(self.0.len() - 1)
