@@ -111,9 +111,9 @@ impl<'d> Perceptron<'d> {
     }
 
     /// Several threads learn from a part each; then their weights are averaged.
-    fn learn_in_parts(&mut self, order: &[usize], on_progress: OnProgress<'_>) -> Result<Tally> {
+    fn learn_in_parts(&mut self, order: &[u32], on_progress: OnProgress<'_>) -> Result<Tally> {
         let part = order.len().div_ceil(self.options.threads);
-        let parts: Vec<&[usize]> = order.chunks(part).collect();
+        let parts: Vec<&[u32]> = order.chunks(part).collect();
         let copies = parts
             .iter()
             .map(|_| self.weights.duplicate(self.data.extractor()))
@@ -169,7 +169,7 @@ fn learn(
     data: &TrainingSet,
     options: &PerceptronOptions,
     clock: u64,
-    order: &[usize],
+    order: &[u32],
     weights: &mut GrowingWeights,
     mut voters: Option<&mut VotersBuilder>,
     on_step: &mut dyn FnMut(&Example, usize),
@@ -177,7 +177,7 @@ fn learn(
     let mut learner = Learner::default();
     let mut tally = Tally::default();
     for (clock, &i) in (clock + 1..).zip(order) {
-        let example = &data.examples()[i];
+        let example = &data.examples()[i as usize];
         let wrong = learner.answer(weights, example, options)?;
         if let Some(voters) = &mut voters {
             voters.step(wrong > 0)?;

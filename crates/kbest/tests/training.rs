@@ -1,0 +1,243 @@
+//! Trainers learn, and what they learn depends on data, options and seed alone.
+#![allow(clippy::unwrap_used)] // in the helpers of tests too
+
+use kbest::decode::Beam;
+use kbest::feature::{FeatureSource, Preset};
+use kbest::model::Model;
+use kbest::synthetic::Language;
+use kbest::train::{
+    Averaging, Perceptron, PerceptronOptions, Schedule, Standing, Trainer, TrainingSet, Update, fingerprint,
+    load_checkpoint, save_checkpoint,
+};
+use kbest::{Decoder, Error, Sequence, Tagger, Template};
+use std::sync::Arc;
+
+/// Sentences of a made-up language: (to train on, to test with).
+fn corpus(labels: usize) -> (Vec<Sequence>, Vec<Sequence>) {
+    let language = Language::new(labels, 3).unwrap();
+    (language.text(0, 8).take(150).collect(), language.text(1, 8).take(50).collect())
+}
+
+fn training_set(sequences: &[Sequence]) -> TrainingSet {
+    TrainingSet::new(sequences, FeatureSource::Preset(Preset::Words), 1).unwrap()
+}
+
+fn trained<'d>(data: &'d TrainingSet, options: PerceptronOptions, epochs: usize) -> Perceptron<'d> {
+    let mut trainer = Perceptron::new(data, options).unwrap();
+    for _ in 0..epochs {
+        trainer.epoch(&mut |_| ()).unwrap();
+    }
+    trainer
+}
+
+fn accuracy(model: Model, sequences: &[Sequence]) -> f64 {
+    let mut tagger = Tagger::new(Arc::new(model));
+    let (mut right, mut all) = (0, 0);
+    for sequence in sequences {
+        let labels = tagger.tag(sequence, 1).unwrap().decoded.best().labels.clone();
+        for (t, &y) in labels.iter().enumerate() {
+            all += 1;
+            right += usize::from(tagger.model().labels().name(y) == sequence.label(t));
+        }
+    }
+    f64::from(right as u32) / f64::from(all as u32)
+}
+
+/// Everything a model weighs, in a form that can be compared.
+fn weights(model: &Model) -> (Vec<Vec<(u32, f32)>>, Vec<(u32, u32, f32)>) {
+    let nodes = (0..model.nodes().features() as u32).map(|id| model.nodes().row(id).iter().collect());
+    let edges = (0..model.edges().features() as u32)
+        .flat_map(|id| model.edges().pairs(id).iter().map(|pair| (pair.from, pair.to, pair.weight)));
+    (nodes.collect(), edges.collect())
+}
+
+#[test]
+fn weights_are_the_same_whichever_exact_decoder_is_inside() {
+    let (train, _) = corpus(40);
+    let data = training_set(&train);
+    let with = |name: &str| {
+        let options =
+            PerceptronOptions { decoder: Decoder::by_name(name).unwrap(), ..PerceptronOptions::default() };
+        weights(&trained(&data, options, 2).model().unwrap())
+    };
+    let expected = with("viterbi");
+    assert!(expected.1.len() > 100);
+    for name in ["auto", "funnel", "viterbi-simd", "viterbi-sparse", "carpediem", "staggered-column", "astar"]
+    {
+        assert!(with(name) == expected, "{name} trains other weights than viterbi");
+    }
+}
+
+#[test]
+fn every_kind_of_perceptron_learns() {
+    let (train, test) = corpus(20);
+    let data = training_set(&train);
+    let kinds = [
+        ("final", PerceptronOptions { averaging: Averaging::Final, ..PerceptronOptions::default() }),
+        ("averaged", PerceptronOptions::default()),
+        ("voted", PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() }),
+        (
+            "passive-aggressive",
+            PerceptronOptions {
+                update: Update::PassiveAggressive { longest: 1.0 },
+                ..PerceptronOptions::default()
+            },
+        ),
+        (
+            "beam",
+            PerceptronOptions { decoder: Decoder::Beam(Beam { width: 4 }), ..PerceptronOptions::default() },
+        ),
+        ("mixed", PerceptronOptions { threads: 3, ..PerceptronOptions::default() }),
+    ];
+    for (name, options) in kinds {
+        let model = trained(&data, options, 4).model().unwrap();
+        let accuracy = accuracy(model, &test);
+        assert!(accuracy > 0.5, "{name} has not learnt: {accuracy}");
+    }
+}
+
+#[test]
+fn the_average_is_the_mean_of_the_weights_after_every_sequence() {
+    let (train, _) = corpus(10);
+    let train = &train[..12];
+    let data = training_set(train);
+    // The same run, stopped after each sequence: the k-th has the first k sequences of the order.
+    let averaged = trained(&data, PerceptronOptions::default(), 1).model().unwrap();
+    let voted = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
+    let ensemble = trained(&data, voted, 1).model().unwrap();
+    let voters = ensemble.voters().unwrap();
+    let members = voters.votes().len();
+    let moments: u32 = voters.votes().iter().sum();
+    assert_eq!(moments as usize, train.len());
+    for feature in 0..ensemble.nodes().features() as u32 {
+        let mut sums = vec![0.0; ensemble.labels().len()];
+        for change in voters.node_changes(feature) {
+            let after: u32 = voters.votes()[change.member as usize..members].iter().sum();
+            sums[change.label as usize] += f64::from(change.by) * f64::from(after);
+        }
+        for (y, weight) in averaged.nodes().row(feature).iter() {
+            // One moment more than sequences: the beginning, when all weights were zero.
+            let expected = sums[y as usize] / f64::from(moments + 1);
+            assert!((f64::from(weight) - expected).abs() < 1e-6, "{weight} {expected}");
+        }
+    }
+}
+
+#[test]
+fn an_ensemble_of_one_opinion_is_of_that_opinion() {
+    let mut sequence = Sequence::new();
+    for (word, label) in [("a", "X"), ("b", "Y"), ("a", "X")] {
+        sequence.push([word]);
+        sequence.set_label(label);
+    }
+    let data = training_set(std::slice::from_ref(&sequence));
+    let voted = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
+    let model = trained(&data, voted, 20).model().unwrap();
+    let mut tagger = Tagger::new(Arc::new(model));
+    let tagged = tagger.tag(&sequence, 5).unwrap();
+    assert_eq!(tagged.decoded.best().labels, [0, 1, 0]);
+    let shares: Vec<f32> = tagged.decoded.paths.iter().map(|path| path.score).collect();
+    assert!(shares[0] > 0.5 && shares.is_sorted_by(|a, b| a >= b));
+    assert!((shares.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_resumed_run_goes_on_as_if_never_stopped() {
+    let (train, _) = corpus(70);
+    let data = training_set(&train);
+    for averaging in [Averaging::Final, Averaging::Averaged, Averaging::Voted] {
+        let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+        let expected = trained(&data, options.clone(), 4);
+        let stopped = trained(&data, options.clone(), 2);
+        let key = fingerprint(&data, "options");
+        let standing = Standing { epochs: 2, best: Some(0.5), since_best: 1, converged: false };
+        let bytes = save_checkpoint(key, &standing, &stopped);
+        let mut resumed = Perceptron::new(&data, options.clone()).unwrap();
+        assert_eq!(load_checkpoint("file", &bytes, key, &mut resumed).unwrap(), standing);
+        for _ in 0..2 {
+            resumed.epoch(&mut |_| ()).unwrap();
+        }
+        let (resumed, expected) = (resumed.model().unwrap(), expected.model().unwrap());
+        assert!(weights(&resumed) == weights(&expected), "{averaging:?}");
+        assert_eq!(resumed.voters(), expected.voters());
+    }
+}
+
+#[test]
+fn damaged_or_foreign_checkpoints_are_refused() {
+    let (train, _) = corpus(10);
+    let data = training_set(&train[..5]);
+    let trainer = trained(&data, PerceptronOptions::default(), 1);
+    let key = fingerprint(&data, "a");
+    assert_ne!(key, fingerprint(&data, "b"));
+    assert_ne!(key, fingerprint(&training_set(&train[..6]), "a"));
+    let bytes = save_checkpoint(key, &Standing::default(), &trainer);
+    let mut other = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
+    let mut load = |bytes: &[u8], key| load_checkpoint("file", bytes, key, &mut other).unwrap_err();
+    assert!(load(&bytes, key + 1).to_string().contains("same data and options"));
+    for end in 0..bytes.len() {
+        load(&bytes[..end], key);
+    }
+    for at in (0..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 64;
+        load(&damaged, key);
+    }
+}
+
+#[test]
+fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
+    let (train, test) = corpus(40);
+    let data = training_set(&train);
+    let mut trainer = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
+    let schedule = Schedule { epochs: 50, dev: Some(&test), patience: 2 };
+    let (mut best, mut announced, mut since) = (0.0, 0, 0);
+    let standing = schedule
+        .run::<Error>(&mut trainer, Standing::default(), &mut |_| (), &mut |end, _| {
+            let accuracy = end.dev_accuracy.unwrap();
+            since = if accuracy > best { 0 } else { since + 1 };
+            assert_eq!(end.best_model.is_some(), accuracy > best);
+            best = accuracy.max(best);
+            announced += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((standing.epochs, standing.best), (announced, Some(best)));
+    assert!(standing.converged || standing.epochs == 50 || (since == 2 && standing.since_best == 2));
+}
+
+#[test]
+fn edges_that_look_at_the_input_are_learnt() {
+    // The label repeats after `same` and changes after `other`: no node feature and no plain label bigram tells.
+    let template = "U0:%x[0,0]\nB0:%x[0,0]\n";
+    let mut sequences = Vec::new();
+    for first in ["X", "Y"] {
+        let mut sequence = Sequence::new();
+        let mut label = first;
+        sequence.push([first]);
+        sequence.set_label(label);
+        for word in ["same", "other", "other", "same", "same", "other"] {
+            if word == "other" {
+                label = if label == "X" { "Y" } else { "X" };
+            }
+            sequence.push([word]);
+            sequence.set_label(label);
+        }
+        sequences.push(sequence);
+    }
+    let source = FeatureSource::Template(Template::parse(template, "template").unwrap());
+    let data = TrainingSet::new(&sequences, source, 1).unwrap();
+    for averaging in [Averaging::Final, Averaging::Voted] {
+        let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+        let model = trained(&data, options, 200).model().unwrap();
+        assert_eq!(accuracy(model, &sequences), 1.0, "{averaging:?}");
+    }
+}
+
+#[test]
+fn data_without_labels_is_refused() {
+    let words = FeatureSource::Preset(Preset::Words);
+    let unlabelled = [Sequence::from_tokens(["a"])];
+    assert!(matches!(TrainingSet::new(&unlabelled, words.clone(), 1), Err(Error::Shape { .. })));
+    assert!(matches!(TrainingSet::new(&[], words, 1), Err(Error::Shape { .. })));
+}
