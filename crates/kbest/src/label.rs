@@ -58,6 +58,11 @@ impl LabelSetBuilder {
         self.len() == 0
     }
 
+    /// All names so far, by number.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.keys().map(as_name)
+    }
+
     /// Fixes the numbers; the second part gives for each number handed out so far the final one.
     pub fn freeze(mut self, order: LabelOrder) -> (LabelSet, Vec<LabelId>) {
         let mut new_ids: Vec<LabelId> = (0..self.len() as LabelId).collect();

@@ -44,12 +44,13 @@
 //!
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
-//! [`synthetic`] makes up a language where no corpus is at hand.
+//! [`synthetic`] makes up a language where no corpus is at hand, [`evaluate`] compares labels with those that are right.
 
 mod blob;
 pub mod columns;
 pub mod decode;
 mod error;
+pub mod evaluate;
 pub mod feature;
 mod intern;
 pub mod kernel;
@@ -58,6 +59,7 @@ pub mod lattice;
 pub mod marginal;
 pub mod model;
 pub mod random;
+pub mod scheme;
 mod score;
 pub mod scoring;
 pub mod sequence;

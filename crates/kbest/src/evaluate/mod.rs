@@ -1,0 +1,300 @@
+//! How right labels are: of tokens, of whole sequences, by label, and of the spans they spell.
+//!
+//! **What.** An [`Evaluation`] takes gold and predicted labels sequence by sequence, as names, and counts. Gold labels that
+//! a model has never heard of are wrong, and counted under their own name. Spans are found as `conlleval` does or strictly
+//! by a scheme ([`Spans`]). **Cost.** Two look-ups a token; memory follows the number of labels and of distinct confusions,
+//! not of tokens. Parts counted by several threads can be [joined](Evaluation::merge).
+//!
+//! **When not.** Nothing here weighs one error against another.
+//!
+//! ```
+//! use kbest::evaluate::{Evaluation, Spans};
+//! let spans = Spans::detect(["O", "B-PER", "I-PER", "B-LOC"]);
+//! let mut evaluation = Evaluation::new(spans);
+//! evaluation.add(&["B-PER", "I-PER", "O", "B-LOC"], &["B-PER", "O", "O", "B-LOC"])?;
+//! assert_eq!(evaluation.tokens().share(), 0.75);
+//! assert_eq!(evaluation.spans().unwrap().all.f1(), 0.5); // one of two found, one of two right
+//! println!("{}", evaluation.report(10, 5));
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod report;
+mod span;
+
+pub use report::Report;
+pub use span::{Span, Spans};
+
+use crate::error::{Error, Result};
+use crate::label::{LabelId, LabelSetBuilder};
+use std::collections::{BTreeMap, HashMap};
+
+/// How many of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hits {
+    /// Those that are right.
+    pub right: u64,
+    /// All.
+    pub all: u64,
+}
+
+impl Hits {
+    /// Right ones among all; 0 if there are none.
+    pub fn share(&self) -> f64 {
+        ratio(self.right, self.all)
+    }
+
+    fn count(&mut self, right: bool) {
+        self.right += u64::from(right);
+        self.all += 1;
+    }
+
+    fn merge(&mut self, other: Hits) {
+        self.right += other.right;
+        self.all += other.all;
+    }
+}
+
+/// What is there, what was predicted, and how much of it agrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// In the gold labels: the support.
+    pub gold: u64,
+    /// In the predicted labels.
+    pub predicted: u64,
+    /// In both.
+    pub right: u64,
+}
+
+impl Tally {
+    /// Right ones among the predicted; 0 if there are none.
+    pub fn precision(&self) -> f64 {
+        ratio(self.right, self.predicted)
+    }
+
+    /// Right ones among the gold; 0 if there are none.
+    pub fn recall(&self) -> f64 {
+        ratio(self.right, self.gold)
+    }
+
+    /// The harmonic mean of both: `2 right / (gold + predicted)`.
+    pub fn f1(&self) -> f64 {
+        ratio(2 * self.right, self.gold + self.predicted)
+    }
+
+    fn merge(&mut self, other: Tally) {
+        self.gold += other.gold;
+        self.predicted += other.predicted;
+        self.right += other.right;
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A tally with its name: a label, or a type of spans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// The label, or the type.
+    pub name: &'a str,
+    /// Its counts.
+    pub tally: Tally,
+}
+
+/// One label taken for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confusion<'a> {
+    /// What it is.
+    pub gold: &'a str,
+    /// What it was taken for.
+    pub predicted: &'a str,
+    /// How often.
+    pub count: u64,
+}
+
+/// Spans by type, and all of them together (the micro average).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpanTable<'a> {
+    /// One row a type, by name.
+    pub rows: Vec<Row<'a>>,
+    /// All types.
+    pub all: Tally,
+}
+
+/// Counts over all sequences added.
+#[derive(Debug, Clone, Default)]
+pub struct Evaluation {
+    names: LabelSetBuilder,
+    pairs: HashMap<(LabelId, LabelId), u64>, // gold and predicted, equal ones too
+    tokens: Hits,
+    sequences: Hits,
+    unknown: Option<Hits>,
+    spans: Option<Spans>,
+    kinds: BTreeMap<String, Tally>, // spans by type
+}
+
+impl Evaluation {
+    /// Nothing counted yet. Spans are looked for only if it is said how.
+    pub fn new(spans: Option<Spans>) -> Self {
+        Evaluation { spans, ..Self::default() }
+    }
+
+    /// Counts a sequence.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not as many predicted labels as gold ones; nothing is counted then.
+    pub fn add<G: AsRef<str>, P: AsRef<str>>(&mut self, gold: &[G], predicted: &[P]) -> Result<()> {
+        if gold.len() != predicted.len() {
+            return Err(Error::shape("predicted labels", gold.len(), predicted.len()));
+        }
+        let mut all_right = true;
+        for (gold, predicted) in gold.iter().zip(predicted) {
+            let (gold, predicted) = (self.names.add(gold.as_ref()), self.names.add(predicted.as_ref()));
+            *self.pairs.entry((gold, predicted)).or_default() += 1;
+            self.tokens.count(gold == predicted);
+            all_right &= gold == predicted;
+        }
+        self.sequences.count(all_right);
+        if let Some(spans) = self.spans {
+            self.add_spans(&spans.find(gold), &spans.find(predicted));
+        }
+        Ok(())
+    }
+
+    /// Counts a sequence, saying which of its tokens were unknown (not seen in training).
+    ///
+    /// # Errors
+    /// As [`Evaluation::add`], and if there is not one entry a token.
+    pub fn add_knowing<G: AsRef<str>, P: AsRef<str>>(
+        &mut self,
+        gold: &[G],
+        predicted: &[P],
+        unknown: &[bool],
+    ) -> Result<()> {
+        if unknown.len() != gold.len() {
+            return Err(Error::shape("marks of unknown tokens", gold.len(), unknown.len()));
+        }
+        self.add(gold, predicted)?;
+        let hits = self.unknown.get_or_insert_default();
+        for ((gold, predicted), _) in gold.iter().zip(predicted).zip(unknown).filter(|(_, unknown)| **unknown)
+        {
+            hits.count(gold.as_ref() == predicted.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Both lists go from left to right, and no two spans of a list overlap.
+    fn add_spans(&mut self, gold: &[Span<'_>], predicted: &[Span<'_>]) {
+        for span in gold {
+            self.kind(span.kind).gold += 1;
+        }
+        let mut rest = gold.iter().peekable();
+        for span in predicted {
+            while rest.next_if(|gold| gold.start < span.start).is_some() {}
+            let right = rest.peek() == Some(&span);
+            let tally = self.kind(span.kind);
+            tally.predicted += 1;
+            tally.right += u64::from(right);
+        }
+    }
+
+    fn kind(&mut self, kind: &str) -> &mut Tally {
+        if !self.kinds.contains_key(kind) {
+            self.kinds.insert(kind.to_owned(), Tally::default());
+        }
+        self.kinds.get_mut(kind).expect("inserted if it was not there")
+    }
+
+    /// Adds what another has counted, of spans found the same way.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the other looks for spans in another way.
+    pub fn merge(&mut self, other: &Evaluation) -> Result<()> {
+        if self.spans != other.spans {
+            let told = |spans: &Option<Spans>| format!("{spans:?}");
+            return Err(Error::shape("spans to merge", told(&self.spans), told(&other.spans)));
+        }
+        let ids: Vec<LabelId> = other.names.names().map(|name| self.names.add(name)).collect();
+        for (&(gold, predicted), &count) in &other.pairs {
+            *self.pairs.entry((ids[gold as usize], ids[predicted as usize])).or_default() += count;
+        }
+        self.tokens.merge(other.tokens);
+        self.sequences.merge(other.sequences);
+        if let Some(hits) = other.unknown {
+            self.unknown.get_or_insert_default().merge(hits);
+        }
+        for (kind, &tally) in &other.kinds {
+            self.kind(kind).merge(tally);
+        }
+        Ok(())
+    }
+
+    /// Tokens, and those whose label is right.
+    pub fn tokens(&self) -> Hits {
+        self.tokens
+    }
+
+    /// Sequences, and those whose labels are all right.
+    pub fn sequences(&self) -> Hits {
+        self.sequences
+    }
+
+    /// Unknown tokens and those right among them; `None` if nobody said which are unknown.
+    pub fn unknown(&self) -> Option<Hits> {
+        self.unknown
+    }
+
+    /// Every label, gold or predicted: most frequent gold labels first, then by name.
+    pub fn labels(&self) -> Vec<Row<'_>> {
+        let mut tallies = vec![Tally::default(); self.names.len()];
+        for (&(gold, predicted), &count) in &self.pairs {
+            tallies[gold as usize].gold += count;
+            tallies[predicted as usize].predicted += count;
+            if gold == predicted {
+                tallies[gold as usize].right += count;
+            }
+        }
+        let rows = self.names.names().zip(tallies).map(|(name, tally)| Row { name, tally });
+        let mut rows: Vec<Row<'_>> = rows.collect();
+        rows.sort_by(|a, b| b.tally.gold.cmp(&a.tally.gold).then(a.name.cmp(b.name)));
+        rows
+    }
+
+    /// The mean over all gold labels of their F1, each counting alike (the macro average).
+    pub fn macro_f1(&self) -> f64 {
+        let rows = self.labels();
+        let gold = rows.iter().filter(|row| row.tally.gold > 0);
+        let (sum, count) = gold.fold((0.0, 0u64), |(sum, n), row| (sum + row.tally.f1(), n + 1));
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
+    /// The most frequent errors, at most `limit`; equally frequent ones by name.
+    pub fn confusions(&self, limit: usize) -> Vec<Confusion<'_>> {
+        let names: Vec<&str> = self.names.names().collect();
+        let wrong = self.pairs.iter().filter(|((gold, predicted), _)| gold != predicted);
+        let mut all: Vec<Confusion<'_>> = wrong
+            .map(|(&(gold, predicted), &count)| Confusion {
+                gold: names[gold as usize],
+                predicted: names[predicted as usize],
+                count,
+            })
+            .collect();
+        all.sort_by(|a, b| b.count.cmp(&a.count).then((a.gold, a.predicted).cmp(&(b.gold, b.predicted))));
+        all.truncate(limit);
+        all
+    }
+
+    /// Spans by type, if they were looked for.
+    pub fn spans(&self) -> Option<SpanTable<'_>> {
+        self.spans?;
+        let mut all = Tally::default();
+        self.kinds.values().for_each(|&tally| all.merge(tally));
+        let rows = self.kinds.iter().map(|(name, &tally)| Row { name, tally }).collect();
+        Some(SpanTable { rows, all })
+    }
+
+    /// All of it as text, with at most so many labels and confusions.
+    pub fn report(&self, labels: usize, confusions: usize) -> Report<'_> {
+        Report::new(self, labels, confusions)
+    }
+}
