@@ -94,7 +94,7 @@ fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>)
     let lattices = batch.lattices()?;
     let mut output = Output::create(arguments.output.as_deref())?;
     let scrolling = arguments.output.is_none() && std::io::stdout().is_terminal();
-    let mut progress = Progress::new(lattices.len(), scrolling);
+    let progress = Progress::new(lattices.len(), scrolling);
     let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
     let mut answer = Decoded::default();
     let mut failed = 0;

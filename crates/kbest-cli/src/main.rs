@@ -7,12 +7,16 @@ mod bench;
 mod decode;
 mod decoders;
 mod demo;
+mod evaluate;
 mod failure;
 mod generate;
 mod input;
 mod output;
 mod svg;
 mod table;
+mod tag;
+mod text;
+mod train;
 
 use clap::{Parser, Subcommand};
 use failure::{Failure, Result};
@@ -39,6 +43,9 @@ Exit codes: 0 fine, 1 the data says no, 2 bad input or usage.";
 enum Command {
     Decode(decode::Arguments),
     Decoders(decoders::Arguments),
+    Train(train::Arguments),
+    Tag(tag::Arguments),
+    Evaluate(evaluate::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
     Demo(demo::Arguments),
@@ -48,6 +55,9 @@ fn run(command: &Command) -> Result<()> {
     match command {
         Command::Decode(arguments) => decode::run(arguments),
         Command::Decoders(arguments) => decoders::run(arguments),
+        Command::Train(arguments) => train::run(arguments),
+        Command::Tag(arguments) => tag::run(arguments),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

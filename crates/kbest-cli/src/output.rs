@@ -5,6 +5,7 @@
 
 use crate::failure::{Failure, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// A progress bar on stderr for work that turns out to be long; invisible unless stderr is a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    shown: bool,
+    shown: Cell<bool>,
     begun: Instant,
 }
 
@@ -120,25 +121,25 @@ impl Progress {
         bar.set_length(steps as u64);
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} {eta}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar, shown: quiet || !io::stderr().is_terminal(), begun: Instant::now() }
+        Progress { bar, shown: Cell::new(quiet || !io::stderr().is_terminal()), begun: Instant::now() }
     }
 
     /// One step is done.
-    pub(crate) fn step(&mut self) {
+    pub(crate) fn step(&self) {
         self.bar.inc(1);
         self.show_if_long();
     }
 
     /// So many steps are done now.
-    pub(crate) fn at(&mut self, steps: usize) {
+    pub(crate) fn at(&self, steps: usize) {
         self.bar.set_position(steps as u64);
         self.show_if_long();
     }
 
-    fn show_if_long(&mut self) {
-        if !self.shown && self.begun.elapsed() > Self::PATIENCE {
+    fn show_if_long(&self) {
+        if !self.shown.get() && self.begun.elapsed() > Self::PATIENCE {
             self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-            self.shown = true;
+            self.shown.set(true);
         }
     }
 
@@ -169,7 +170,7 @@ impl Counted {
     }
 
     /// So many more are done.
-    pub(crate) fn add(&mut self, things: usize) {
+    pub(crate) fn add(&self, things: usize) {
         self.progress.bar.inc(things as u64);
         self.progress.show_if_long();
     }

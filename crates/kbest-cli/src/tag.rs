@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let model = Arc::new(Model::load(&arguments.model)?);
     let threads = arguments.threads.unwrap_or_else(cores);
     let mut output = Output::create(arguments.output.as_deref())?;
-    let mut progress = Counted::new("sequences", arguments.output.is_none());
+    let progress = Counted::new("sequences", arguments.output.is_none());
     let files: Vec<Option<&Path>> = match &arguments.files[..] {
         [] => vec![None],
         files => files.iter().map(|file| Some(file.as_path())).collect(),

@@ -72,7 +72,8 @@ impl Data {
 impl Source {
     /// What a model trained on such data remembers of it.
     pub(crate) fn about(&self) -> Vec<(String, String)> {
-        let name = Format::NAMES.iter().find(|(_, format)| *format == self.format).map_or("", |(name, _)| name);
+        let name =
+            Format::NAMES.iter().find(|(_, format)| *format == self.format).map_or("", |(name, _)| name);
         let mut about = vec![(FORMAT.to_owned(), name.to_owned())];
         if self.format == Format::Conllu {
             about.push((LABEL.into(), self.label.clone()));
@@ -124,11 +125,8 @@ pub(crate) fn read_labelled(
 ) -> Result<(Vec<Sequence>, Source)> {
     let mut sequences = Vec::new();
     let mut first = None;
-    let files: Vec<Option<&Path>> = if paths.is_empty() {
-        vec![None]
-    } else {
-        paths.iter().map(|path| Some(path.as_path())).collect()
-    };
+    let files: Vec<Option<&Path>> =
+        if paths.is_empty() { vec![None] } else { paths.iter().map(|path| Some(path.as_path())).collect() };
     for path in files {
         let source = data.source(path, model)?;
         let mut reader = source.open(path, true)?;

@@ -79,12 +79,11 @@ where
         }
         return Ok(());
     }
+    let limit = BATCHES * workers.len();
+    let (to_workers, batches) = sync_channel::<(usize, Batch)>(limit);
+    let (to_writer, answers) = sync_channel::<(usize, Batch, Result<Answered>)>(limit);
+    let batches = &Mutex::new(batches);
     std::thread::scope(|scope| {
-        let limit = BATCHES * workers.len();
-        let (to_workers, batches) = sync_channel::<(usize, Batch)>(limit);
-        let (to_writer, answers) = sync_channel::<(usize, Batch, Result<Answered>)>(limit);
-        let batches = Mutex::new(batches);
-        let batches = &batches;
         for mut worker in workers {
             let to_writer = to_writer.clone();
             scope.spawn(move || {

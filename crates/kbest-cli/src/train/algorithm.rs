@@ -3,9 +3,9 @@
 use crate::decoders;
 use crate::failure::{Failure, Result};
 use clap::{Args, ValueEnum};
+use kbest::Sequence;
 use kbest::feature::FeatureSource;
 use kbest::train::{Averaging, Perceptron, PerceptronOptions, Trainer, TrainingSet, Update};
-use kbest::{Sequence};
 
 /// What learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -123,7 +123,7 @@ fn learn<'d>(
     checkpoint: &Checkpoint,
     report: &mut Report,
 ) -> Result<Standing> {
-    let mut bar = Progress::new(data.examples().len(), report.is_quiet());
+    let bar = Progress::new(data.examples().len(), report.is_quiet());
     let mut begun = Instant::now();
     schedule.run(
         trainer,

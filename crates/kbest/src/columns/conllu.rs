@@ -56,6 +56,11 @@ impl Field {
         })
     }
 
+    /// The name of the field, in lower case.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self.index()].0
+    }
+
     fn index(self) -> usize {
         self as usize
     }

@@ -126,6 +126,11 @@ impl<W: Write> Writer<W> {
         self.out.flush().map_err(|error| Error::io(OUTPUT, self.lines, &error))
     }
 
+    /// What is written into.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// What was written into.
     pub fn into_inner(self) -> W {
         self.out

@@ -145,6 +145,12 @@ impl Extractor {
         })
     }
 
+    /// Whether a word was in the training data; `None` if the features do not tell.
+    pub fn knows_word(&self, word: &str) -> Option<bool> {
+        let key = self.source.word_key(word)?;
+        Some(self.nodes.id(&key).is_some())
+    }
+
     /// Where the features come from.
     pub fn source(&self) -> &FeatureSource {
         &self.source

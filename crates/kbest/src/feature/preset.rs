@@ -40,6 +40,16 @@ impl Preset {
     }
 }
 
+impl Preset {
+    /// What the names of the features begin with that are the first column's cell itself.
+    pub(super) fn word_prefix(self) -> &'static [u8] {
+        match self {
+            Preset::Words | Preset::Morphology => b"w[0]=",
+            Preset::Columns => b"c0[0]=",
+        }
+    }
+}
+
 const AFFIXES_OF_WORDS: usize = 4;
 const AFFIXES_OF_RARE_WORDS: usize = 10;
 const SUFFIXES_OF_NEIGHBOURS: std::ops::RangeInclusive<usize> = 2..=4;

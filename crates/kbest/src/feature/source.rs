@@ -95,6 +95,14 @@ impl FeatureSource {
         }
     }
 
+    /// The feature that is there if and only if the word in the first column was, if the source has such a one.
+    pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
+        match self {
+            FeatureSource::Preset(preset) => Some([preset.word_prefix(), word.as_bytes()].concat()),
+            FeatureSource::Template(_) | FeatureSource::Items => None,
+        }
+    }
+
     /// True if an edge feature looks at the sequence, so that edges differ from step to step.
     pub fn has_observed_edges(&self) -> bool {
         let FeatureSource::Template(template) = self else { return false };

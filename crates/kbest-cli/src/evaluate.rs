@@ -1,0 +1,264 @@
+//! `kbest evaluate`: how right a model's labels are, or labels that stand in a file already.
+
+use crate::decoders;
+use crate::failure::{Failure, Result};
+use crate::output::{Counted, Output};
+use crate::tag::cores;
+use crate::text::{Answered, Data, in_order};
+use clap::Args;
+use kbest::evaluate::{Evaluation, Spans};
+use kbest::scheme::{Layout, Scheme, Tagging};
+use kbest::{Model, Sequence, Tagger};
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Measure a model on labelled text: tokens, sequences, spans, labels
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  kbest evaluate -m model.kbest test.tsv
+  kbest evaluate -m model.kbest test.tsv --min-accuracy 0.93 --json
+  kbest tag -m model.kbest test.tsv | kbest evaluate
+
+Without a model the last two columns are compared: gold, then predicted, as conlleval does.
+Exit code 1 if --min-accuracy or --min-f1 is missed.")]
+pub(crate) struct Arguments {
+    /// Labelled data; stdin if none, or `-`
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The model
+    #[arg(short, long, value_name = "MODEL")]
+    model: Option<PathBuf>,
+    /// How labels spell spans: auto, none, runs (of the same label), conlleval (forgiving), or a scheme taken
+    /// strictly: iob1, iob2, ioe1, ioe2, iobes, bilou, bmes
+    #[arg(long, value_name = "SCHEME", default_value = "auto")]
+    spans: String,
+    /// Decoder, see `kbest decoders`
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    decoder: String,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Labels to list, the most frequent first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    labels: usize,
+    /// Confusions to list, the most frequent first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    confusions: usize,
+    /// Fail if fewer tokens are right, from 0 to 1
+    #[arg(long, value_name = "SHARE")]
+    min_accuracy: Option<f64>,
+    /// Fail if the F1 of spans is lower, from 0 to 1
+    #[arg(long, value_name = "F1")]
+    min_f1: Option<f64>,
+    #[command(flatten)]
+    data: Data,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.threads == Some(0) {
+        return Err(Failure::Usage("--threads: expected at least 1, got 0".into()));
+    }
+    let evaluation = match &arguments.model {
+        Some(path) => with_model(arguments, Arc::new(Model::load(path)?))?,
+        None => two_columns(arguments)?,
+    };
+    let mut output = Output::create(None)?;
+    if arguments.json {
+        let report = Report::of(&evaluation, arguments);
+        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
+        writeln!(output)?;
+    } else {
+        write!(output, "{}", evaluation.report(arguments.labels, arguments.confusions))?;
+    }
+    output.finish()?;
+    judge(arguments, &evaluation)
+}
+
+/// The data says no if it misses what was asked for.
+fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
+    let f1 = evaluation.spans().map(|spans| spans.all.f1());
+    if arguments.min_f1.is_some() && f1.is_none() {
+        return Err(Failure::Usage("--min-f1: the labels spell no spans; see --spans".into()));
+    }
+    let accuracy = Some(evaluation.tokens().share());
+    for (what, least, got) in
+        [("accuracy", arguments.min_accuracy, accuracy), ("F1 of spans", arguments.min_f1, f1)]
+    {
+        if let (Some(least), Some(got)) = (least, got) {
+            if got < least {
+                return Err(Failure::Negative(format!("{what}: expected at least {least}, got {got:.6}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How spans are spelt: as asked for, or as the names of the labels suggest.
+fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result<Option<Spans>> {
+    match arguments.spans.as_str() {
+        "auto" => Ok(Spans::detect(names)),
+        "none" => Ok(None),
+        "runs" => Ok(Some(Spans::Runs)),
+        "conlleval" => Ok(Some(Spans::Conlleval(Layout::default()))),
+        name => {
+            let layout = Tagging::detect(names).map_or_else(Layout::default, |tagging| tagging.layout);
+            Ok(Some(Spans::Strict(Tagging { scheme: Scheme::by_name(name)?, layout })))
+        }
+    }
+}
+
+fn with_model(arguments: &Arguments, model: Arc<Model>) -> Result<Evaluation> {
+    let decoder = decoders::by_name(&arguments.decoder)?;
+    let file = arguments.file.as_deref();
+    let source = arguments.data.source(file, Some(&model))?;
+    let mut reader = source.open(file, true)?;
+    let spans = spans(arguments, &mut model.labels().names())?;
+    let parts: Vec<Mutex<Evaluation>> =
+        (0..arguments.threads.unwrap_or_else(cores)).map(|_| Mutex::new(Evaluation::new(spans))).collect();
+    let workers = parts.iter().map(|part| {
+        let mut tagger = Tagger::new(model.clone()).with_decoder(decoder.clone());
+        let model = &model;
+        move |sequence: &Sequence, _: &mut Answered| {
+            let tagged = tagger.tag(sequence, 1)?;
+            let labels = tagged.decoded.best().labels.iter();
+            let predicted: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
+            let gold: Vec<&str> =
+                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = (0..sequence.len()).map(|t| model.extractor().knows_word(sequence.cell(t, 0)?));
+            match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
+                Some(unknown) => part.add_knowing(&gold, &predicted, &unknown)?,
+                None => part.add(&gold, &predicted)?,
+            }
+            Ok(())
+        }
+    });
+    let progress = Counted::new("sequences", false);
+    in_order(&mut reader, workers.collect(), |answered| {
+        progress.add(answered.sequences);
+        Ok(())
+    })?;
+    let mut whole = Evaluation::new(spans);
+    for part in &parts {
+        whole.merge(&part.lock().unwrap_or_else(PoisonError::into_inner))?;
+    }
+    Ok(whole)
+}
+
+/// Gold and predicted labels from the last two columns.
+fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
+    let file = arguments.file.as_deref();
+    let source = arguments.data.source(file, None)?;
+    let mut reader = source.open(file, true)?;
+    let mut sequence = Sequence::new();
+    let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    while reader.read_into(&mut sequence)? {
+        let mut gold = Vec::with_capacity(sequence.len());
+        for t in 0..sequence.len() {
+            let Some(cell) = sequence.width(t).checked_sub(1).and_then(|last| sequence.cell(t, last)) else {
+                let place = format!("{}:{}", reader.file(), reader.line());
+                return Err(Failure::input(&place, "expected a gold and a predicted label, got one column"));
+            };
+            gold.push(cell.to_owned());
+        }
+        let predicted = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default().to_owned());
+        pairs.push((gold, predicted.collect()));
+    }
+    let mut names =
+        pairs.iter().flat_map(|(gold, predicted)| gold.iter().chain(predicted)).map(String::as_str);
+    let mut evaluation = Evaluation::new(spans(arguments, &mut names)?);
+    for (gold, predicted) in &pairs {
+        evaluation.add(gold, predicted)?;
+    }
+    Ok(evaluation)
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    tokens: u64,
+    accuracy: f64,
+    sequences: u64,
+    sequence_accuracy: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_words: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_word_accuracy: Option<f64>,
+    macro_f1: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spans: Option<SpanReport<'a>>,
+    labels: Vec<Row<'a>>,
+    confusions: Vec<Confusion<'a>>,
+}
+
+#[derive(Serialize)]
+struct SpanReport<'a> {
+    precision: f64,
+    recall: f64,
+    f1: f64,
+    types: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    precision: f64,
+    recall: f64,
+    f1: f64,
+    gold: u64,
+    predicted: u64,
+    right: u64,
+}
+
+#[derive(Serialize)]
+struct Confusion<'a> {
+    gold: &'a str,
+    predicted: &'a str,
+    count: u64,
+}
+
+impl<'a> From<&kbest::evaluate::Row<'a>> for Row<'a> {
+    fn from(row: &kbest::evaluate::Row<'a>) -> Self {
+        let tally = &row.tally;
+        Row {
+            name: row.name,
+            precision: tally.precision(),
+            recall: tally.recall(),
+            f1: tally.f1(),
+            gold: tally.gold,
+            predicted: tally.predicted,
+            right: tally.right,
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    fn of(evaluation: &'a Evaluation, arguments: &Arguments) -> Self {
+        let unknown = evaluation.unknown();
+        Report {
+            tokens: evaluation.tokens().all,
+            accuracy: evaluation.tokens().share(),
+            sequences: evaluation.sequences().all,
+            sequence_accuracy: evaluation.sequences().share(),
+            unknown_words: unknown.map(|hits| hits.all),
+            unknown_word_accuracy: unknown.map(|hits| hits.share()),
+            macro_f1: evaluation.macro_f1(),
+            spans: evaluation.spans().map(|spans| SpanReport {
+                precision: spans.all.precision(),
+                recall: spans.all.recall(),
+                f1: spans.all.f1(),
+                types: spans.rows.iter().map(Row::from).collect(),
+            }),
+            labels: evaluation.labels().iter().map(Row::from).collect(),
+            confusions: evaluation
+                .confusions(arguments.confusions)
+                .iter()
+                .map(|c| Confusion { gold: c.gold, predicted: c.predicted, count: c.count })
+                .collect(),
+        }
+    }
+}
