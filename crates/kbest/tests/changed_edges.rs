@@ -10,7 +10,7 @@ mod common;
 
 use common::{Random, exact_decoders};
 use kbest::lattice::{EdgeScores, OverallBound, Shape};
-use kbest::{Decode, Edges, Error, Float, Lattice, MarginalScratch, Scratch, log_partition};
+use kbest::{Decode, Edges, Error, Float, Lattice, MarginalScratch, Scratch, marginals};
 use proptest::prelude::*;
 
 const NO: f64 = f64::NEG_INFINITY;
@@ -127,10 +127,17 @@ fn decode_the_same<S: Float>(
         assert_eq!(got.map(|d| d.paths), wanted.map(|d| d.paths), "{decoder:?}");
     }
     let mut sums = MarginalScratch::new();
-    let (got, expected) = (log_partition(&got, &mut sums), log_partition(&expected, &mut sums));
-    match (got, expected) {
+    let mut posteriors = |lattice: &Lattice<'_, S>| {
+        let marginals = marginals(lattice, &mut sums)?;
+        let nodes: Vec<f64> = (0..5).flat_map(|t| marginals.node(t)).copied().collect();
+        Ok::<_, Error>((marginals.log_partition(), nodes))
+    };
+    match (posteriors(&got), posteriors(&expected)) {
         // Which edges are summed as exceptions hangs on the typical edge, and the rounding on that.
-        (Ok(got), Ok(expected)) => assert!((got - expected).abs() < 1e-4, "{got} {expected}"),
+        (Ok((got, nodes)), Ok((expected, wanted))) => {
+            assert!((got - expected).abs() < 1e-4, "{got} {expected}");
+            assert!(nodes.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-4));
+        }
         (got, expected) => assert_eq!(got, expected),
     }
 }

@@ -1,7 +1,8 @@
 //! Edge scores of every shape behind one seam.
 //!
-//! An [`Edges`] value belongs to a model and is shared by all sequences and threads. Decoders match on the shape once a
-//! sequence (`with_edges!`) and run code made for it, so that no inner loop asks what shape it has.
+//! An [`Edges`] value belongs to a model and is shared by all sequences and threads; a trainer may change it between
+//! two sequences ([`Edges::add`]). Decoders match on the shape once a sequence (`with_edges!`) and run code made for
+//! it, so that no inner loop asks what shape it has.
 
 use super::bounds::BoundsView;
 use super::degenerate::{DegenerateBounds, Ranking};

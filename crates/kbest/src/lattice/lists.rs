@@ -62,8 +62,7 @@ impl<S: Float> Lists<S> {
     #[inline(always)]
     pub(super) fn list(&self, i: usize) -> (&[u32], &[S]) {
         let Place { start, length, .. } = self.places[i];
-        let range = start..start + length as usize;
-        (&self.labels[range.clone()], &self.scores[range])
+        (&self.labels[start..][..length as usize], &self.scores[start..][..length as usize])
     }
 
     /// The score of member number `rank` of list `i`.
