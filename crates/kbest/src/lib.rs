@@ -40,7 +40,8 @@
 //! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
 //! and for paths that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives
 //! the posteriors of labels, pairs and paths. **Scores** may be dense, sparse, different at each position or computed
-//! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]).
+//! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]), and so may
+//! transitions ([`transition`]).
 //!
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
@@ -68,6 +69,7 @@ pub mod synthetic;
 mod tagger;
 pub mod template;
 pub mod train;
+pub mod transition;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
 pub use error::{Error, Result};

@@ -1,0 +1,184 @@
+//! Which label may follow which: constraints on paths, from label names, from a file, or from data.
+//!
+//! **What.** [`Transitions`] say for each pair of neighbours whether it is allowed, and likewise which labels may stand
+//! first and last; a pair may also carry a score. They come from a [tagging scheme](crate::scheme) and the names of labels
+//! (no `I-PER` after `O`), from a [file](Transitions::parse), or from the transitions [seen](Transitions::seen) in data, and can
+//! be [joined](Transitions::and). [`Transitions::constrain`] writes them into edges as minus infinity, so that *every*
+//! decoder, k best paths and marginals obey.
+//!
+//! **Cost.** Rules are kept as rules: a scheme takes 12 bytes a label and a pair is judged in constant time. Constrained
+//! edges are made once a model, in `L^2` steps; they are sparse if few pairs are left, else a matrix. **When not.**
+//! What depends on the position (a label that is known, labels that a dictionary allows) belongs into the lattice
+//! ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
+//!
+//! ```
+//! use kbest::scheme::Tagging;
+//! use kbest::transition::Transitions;
+//! use kbest::{Decode, Decoder, Edges, LabelSet, Lattice, Scratch};
+//!
+//! let labels = LabelSet::from_names(["O", "B-PER", "I-PER"]);
+//! let tagging = Tagging::detect(labels.names()).expect("these names spell spans");
+//! let transitions = Transitions::from_names(labels.names(), tagging);
+//! assert!(transitions.allowed(1, 2) && !transitions.allowed(0, 2));
+//!
+//! let edges = transitions.constrain(&Edges::dense(3, vec![0.0f32; 9])?)?;
+//! let nodes = vec![2.0, 1.0, 0.0, 0.0, 0.0, 5.0]; // alone, O and then I-PER would score best
+//! let mut lattice = Lattice::new(nodes, &edges)?;
+//! if let Some(start) = transitions.constrain_start(None)? {
+//!     lattice = lattice.with_start(start)?;
+//! }
+//! let answer = Decoder::by_name("auto")?.decode(&lattice, &mut Scratch::new())?;
+//! assert_eq!(answer.best().labels, [1, 2]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod constrain;
+mod file;
+mod rules;
+mod tags;
+
+use crate::error::{Error, Result};
+use crate::label::LabelId;
+use crate::scheme::Tagging;
+use rules::{Rules, Select};
+use tags::TagRule;
+
+/// A score that forbids.
+const FORBIDDEN: f32 = f32::NEG_INFINITY;
+
+/// Where a label stands, or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Start(usize),
+    Between(usize, usize),
+    End(usize),
+}
+
+/// Rules of one origin.
+#[derive(Debug, Clone)]
+enum Part {
+    Tags(TagRule),
+    Rules(Rules),
+}
+
+impl Part {
+    /// 0 if the step is allowed, minus infinity if it is forbidden, or the score that it was given.
+    #[inline]
+    fn score(&self, step: Step) -> f32 {
+        match self {
+            Part::Tags(rule) if rule.allows(step) => 0.0,
+            Part::Tags(_) => FORBIDDEN,
+            Part::Rules(rules) => rules.score(step),
+        }
+    }
+}
+
+/// Allowed transitions, first and last labels; a step is allowed if all its parts allow it.
+#[derive(Debug, Clone)]
+pub struct Transitions {
+    labels: usize,
+    parts: Vec<Part>,
+}
+
+impl Transitions {
+    /// No constraints on so many labels.
+    pub fn free(labels: usize) -> Self {
+        Transitions { labels, parts: Vec::new() }
+    }
+
+    /// What a scheme demands of labels with these names. A label that is no tag counts as outside.
+    pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>, tagging: Tagging) -> Self {
+        let rule = TagRule::new(names, tagging, false);
+        Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
+    }
+
+    /// As [`Transitions::from_names`], and besides, what is not the tag must never change: with tags before `@`, a path
+    /// through `B-artist@PlayMusic` stays in `PlayMusic`.
+    pub fn from_names_keeping_rest<N: AsRef<str>>(
+        names: impl IntoIterator<Item = N>,
+        tagging: Tagging,
+    ) -> Self {
+        let rule = TagRule::new(names, tagging, true);
+        Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
+    }
+
+    /// Only what occurs in these sequences of labels: pairs, first and last labels.
+    ///
+    /// # Errors
+    /// [`Error::LabelOutOfRange`].
+    pub fn seen<'a>(labels: usize, sequences: impl IntoIterator<Item = &'a [LabelId]>) -> Result<Self> {
+        let mut rules = Rules::new(labels);
+        rules.forbid_all();
+        let mut followers: Vec<Vec<LabelId>> = vec![Vec::new(); labels];
+        for sequence in sequences {
+            if let Some(&y) = sequence.iter().find(|&&y| y as usize >= labels) {
+                return Err(Error::LabelOutOfRange { what: "seen labels".into(), label: y.into(), labels });
+            }
+            let (Some(&first), Some(&last)) = (sequence.first(), sequence.last()) else { continue };
+            rules.set_start(&Select::One(first), 0.0);
+            rules.set_end(&Select::One(last), 0.0);
+            for pair in sequence.windows(2) {
+                let list = &mut followers[pair[0] as usize];
+                if let Err(place) = list.binary_search(&pair[1]) {
+                    list.insert(place, pair[1]);
+                }
+            }
+        }
+        for (p, list) in followers.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            rules.set_pairs(&Select::One(p as LabelId), Select::Some(list.into()), 0.0);
+        }
+        Ok(Transitions { labels, parts: vec![Part::Rules(rules)] })
+    }
+
+    /// Both: what either forbids is forbidden, scores are added.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they are about different numbers of labels.
+    pub fn and(mut self, other: Transitions) -> Result<Self> {
+        if self.labels != other.labels {
+            return Err(Error::shape("transitions", format!("{} labels", self.labels), other.labels));
+        }
+        self.parts.extend(other.parts);
+        Ok(self)
+    }
+
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    fn score_of(&self, step: Step) -> f32 {
+        self.parts.iter().map(|part| part.score(step)).sum()
+    }
+
+    /// What the transition from `p` to `y` scores: 0 unless a file gives a score, minus infinity if it is forbidden.
+    ///
+    /// # Panics
+    /// If a label is out of range; so do all that follow.
+    pub fn score(&self, p: usize, y: usize) -> f32 {
+        self.score_of(Step::Between(p, y))
+    }
+
+    /// Whether `y` may follow `p`.
+    pub fn allowed(&self, p: usize, y: usize) -> bool {
+        self.score(p, y) > FORBIDDEN
+    }
+
+    /// What a path scores for its first label.
+    pub fn start(&self, y: usize) -> f32 {
+        self.score_of(Step::Start(y))
+    }
+
+    /// What a path scores for its last label.
+    pub fn end(&self, y: usize) -> f32 {
+        self.score_of(Step::End(y))
+    }
+
+    /// Whether a whole path is allowed.
+    pub fn allows_path(&self, path: &[LabelId]) -> bool {
+        let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return true };
+        self.start(first as usize) > FORBIDDEN
+            && self.end(last as usize) > FORBIDDEN
+            && path.windows(2).all(|pair| self.allowed(pair[0] as usize, pair[1] as usize))
+    }
+}

@@ -1,0 +1,109 @@
+//! Rules in the order they were given, of which the last one that matches a step decides.
+
+use super::{FORBIDDEN, Step};
+use crate::label::LabelId;
+use std::sync::Arc;
+
+/// Some labels.
+#[derive(Debug, Clone)]
+pub(super) enum Select {
+    One(LabelId),
+    /// In ascending order.
+    Some(Arc<[LabelId]>),
+    All,
+}
+
+impl Select {
+    fn contains(&self, y: usize) -> bool {
+        match self {
+            Select::One(one) => *one as usize == y,
+            Select::Some(some) => some.binary_search(&(y as LabelId)).is_ok(),
+            Select::All => true,
+        }
+    }
+
+    fn for_each(&self, labels: usize, mut each: impl FnMut(usize)) {
+        match self {
+            Select::One(one) => each(*one as usize),
+            Select::Some(some) => some.iter().for_each(|&y| each(y as usize)),
+            Select::All => (0..labels).for_each(each),
+        }
+    }
+}
+
+/// What is allowed, with its score. Without a rule everything is; the first rule about pairs, first or last labels decides
+/// what the others of its sort are that no rule names: forbidden if it allows, allowed if it forbids.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    labels: usize,
+    rest: Option<f32>, // pairs that no rule names; None before the first rule
+    pairs: Vec<(Select, f32)>,
+    leaving: Vec<Vec<u32>>, // L: the rules that match a `from`, in order
+    start: Option<Vec<f32>>,
+    end: Option<Vec<f32>>,
+}
+
+/// What holds for the others if this is the first rule.
+fn rest_of(score: f32) -> f32 {
+    if score == FORBIDDEN { 0.0 } else { FORBIDDEN }
+}
+
+impl Rules {
+    pub(super) fn new(labels: usize) -> Self {
+        Rules {
+            labels,
+            rest: None,
+            pairs: Vec::new(),
+            leaving: vec![Vec::new(); labels],
+            start: None,
+            end: None,
+        }
+    }
+
+    /// Forbids everything that no rule to come allows.
+    pub(super) fn forbid_all(&mut self) {
+        self.rest = Some(FORBIDDEN);
+        self.start = Some(vec![FORBIDDEN; self.labels]);
+        self.end = Some(vec![FORBIDDEN; self.labels]);
+    }
+
+    pub(super) fn set_pairs(&mut self, from: &Select, to: Select, score: f32) {
+        self.rest.get_or_insert(rest_of(score));
+        let rule = self.pairs.len() as u32;
+        from.for_each(self.labels, |p| self.leaving[p].push(rule));
+        self.pairs.push((to, score));
+    }
+
+    pub(super) fn set_start(&mut self, to: &Select, score: f32) {
+        let start = self.start.get_or_insert_with(|| vec![rest_of(score); self.labels]);
+        to.for_each(self.labels, |y| start[y] = score);
+    }
+
+    pub(super) fn set_end(&mut self, from: &Select, score: f32) {
+        let end = self.end.get_or_insert_with(|| vec![rest_of(score); self.labels]);
+        from.for_each(self.labels, |y| end[y] = score);
+    }
+
+    pub(super) fn score(&self, step: Step) -> f32 {
+        match step {
+            Step::Start(y) => self.start.as_ref().map_or(0.0, |start| start[y]),
+            Step::End(y) => self.end.as_ref().map_or(0.0, |end| end[y]),
+            Step::Between(p, y) => {
+                let mut last_first = self.leaving[p].iter().rev().map(|&rule| &self.pairs[rule as usize]);
+                let found = last_first.find(|(to, _)| to.contains(y));
+                found.map_or(self.rest.unwrap_or(0.0), |&(_, score)| score)
+            }
+        }
+    }
+
+    /// Adds the scores of all pairs that leave `p`. `buffer` and `row` have room for `L`.
+    pub(super) fn add_row(&self, p: usize, buffer: &mut [f32], row: &mut [f32]) {
+        let Some(rest) = self.rest else { return };
+        buffer.fill(rest);
+        for &rule in &self.leaving[p] {
+            let (to, score) = &self.pairs[rule as usize];
+            to.for_each(self.labels, |y| buffer[y] = *score);
+        }
+        row.iter_mut().zip(buffer).for_each(|(sum, &mut score)| *sum += score);
+    }
+}

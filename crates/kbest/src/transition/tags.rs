@@ -1,0 +1,54 @@
+//! What a tagging scheme demands, judged from the roles and types of two labels.
+
+use super::Step;
+use crate::label::LabelSetBuilder;
+use crate::scheme::{Role, Scheme, Tagging};
+
+/// A label, its strings as numbers.
+#[derive(Debug, Clone, Copy)]
+struct Ids {
+    role: Role,
+    kind: u32,
+    rest: u32,
+}
+
+/// A scheme over the labels of a model.
+#[derive(Debug, Clone)]
+pub(super) struct TagRule {
+    scheme: Scheme,
+    keep_rest: bool,
+    tags: Vec<Ids>, // by label
+}
+
+impl TagRule {
+    pub(super) fn new<N: AsRef<str>>(
+        names: impl IntoIterator<Item = N>,
+        tagging: Tagging,
+        keep_rest: bool,
+    ) -> Self {
+        let (mut kinds, mut rests) = (LabelSetBuilder::new(), LabelSetBuilder::new());
+        let ids = |name: N| {
+            let tag = tagging.read(name.as_ref());
+            Ids { role: tag.role, kind: kinds.add(tag.kind), rest: rests.add(tag.rest) }
+        };
+        TagRule { scheme: tagging.scheme, keep_rest, tags: names.into_iter().map(ids).collect() }
+    }
+
+    pub(super) fn labels(&self) -> usize {
+        self.tags.len()
+    }
+
+    #[inline]
+    pub(super) fn allows(&self, step: Step) -> bool {
+        match step {
+            // Outside a sequence is outside a span.
+            Step::Start(y) => self.scheme.allows(Role::Outside, self.tags[y].role, false),
+            Step::End(y) => self.scheme.allows(self.tags[y].role, Role::Outside, false),
+            Step::Between(p, y) => {
+                let (from, to) = (self.tags[p], self.tags[y]);
+                self.scheme.allows(from.role, to.role, from.kind == to.kind)
+                    && (!self.keep_rest || from.rest == to.rest)
+            }
+        }
+    }
+}
