@@ -45,7 +45,6 @@
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 
-mod blob;
 pub mod columns;
 pub mod decode;
 mod error;
