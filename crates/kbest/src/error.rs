@@ -87,6 +87,16 @@ pub enum Error {
         /// What was found.
         got: String,
     },
+    /// A file of a later version of its format.
+    #[error("{file}: the file is version {found}, this program reads up to {supported}")]
+    Version {
+        /// The file, or what stands for it.
+        file: String,
+        /// The file's version.
+        found: u32,
+        /// The last version known.
+        supported: u32,
+    },
     /// The system could not read or write.
     #[error("{}: {message}", place(file, *line))]
     Io {

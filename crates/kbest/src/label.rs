@@ -60,14 +60,14 @@ impl LabelSetBuilder {
 
     /// All names so far, by number.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.names.keys().map(as_name)
+        self.names.keys().iter().map(as_name)
     }
 
     /// Fixes the numbers; the second part gives for each number handed out so far the final one.
     pub fn freeze(mut self, order: LabelOrder) -> (LabelSet, Vec<LabelId>) {
         let mut new_ids: Vec<LabelId> = (0..self.len() as LabelId).collect();
         if order == LabelOrder::Sorted {
-            let mut sorted: Vec<(&[u8], LabelId)> = self.names.keys().zip(0..).collect();
+            let mut sorted: Vec<(&[u8], LabelId)> = self.names.keys().iter().zip(0..).collect();
             sorted.sort_unstable();
             let mut names = Interner::default();
             for (new_id, (name, old_id)) in (0..).zip(sorted) {
@@ -109,17 +109,17 @@ impl LabelSet {
 
     /// The number of a name.
     pub fn id(&self, name: &str) -> Option<LabelId> {
-        self.names.get(name.as_bytes())
+        self.names.keys().find(name.as_bytes())
     }
 
     /// The name of a number.
     pub fn name(&self, id: LabelId) -> Option<&str> {
-        self.names.key(id).map(as_name)
+        self.names.keys().get(id).map(as_name)
     }
 
     /// All names, by number.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.names.keys().map(as_name)
+        self.names.keys().iter().map(as_name)
     }
 }
 

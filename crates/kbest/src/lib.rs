@@ -47,7 +47,6 @@
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 //! [`synthetic`] makes up a language where no corpus is at hand, [`evaluate`] compares labels with those that are right.
 
-mod blob;
 pub mod columns;
 pub mod decode;
 mod error;

@@ -14,10 +14,11 @@ use algorithm::Algorithm;
 use checkpoint::Checkpoint;
 use clap::Args;
 use kbest::feature::{FeatureSource, Preset};
-use kbest::train::{EpochEnd, Schedule, Standing, Trainer, TrainingSet};
+use kbest::train::{EpochEnd, Schedule, Standing, Trainer, TrainingSet, accuracy};
 use kbest::{Model, Sequence, Template};
-use report::Report;
+use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Learn a model from labelled text
@@ -88,7 +89,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
     let data = arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?;
-    drop(sequences);
     report.data(&data, begun.elapsed());
     let schedule = Schedule {
         epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
@@ -106,7 +106,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(_) if standing.best.is_some() => Model::load(checkpoint.best())?,
         _ => trainer.model()?,
     };
-    let model = prune(model, arguments.prune, dev.as_deref(), &mut report)?;
+    let model = prune(
+        model,
+        arguments.prune,
+        dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data")),
+        &mut report,
+    )?;
     let model = with_about(model, arguments, &source, &standing)?;
     model.save(&arguments.model)?;
     drop(model);
@@ -169,15 +174,27 @@ fn read_template(path: &Path) -> Result<Template> {
     Ok(Template::parse(&text, &name)?)
 }
 
-/// Drops small weights, and tells what that does.
+/// Drops small weights, and tells what that does to the accuracy on `sequences`.
 fn prune(
     model: Model,
     threshold: Option<f32>,
-    dev: Option<&[Sequence]>,
+    (sequences, on): (&[Sequence], &str),
     report: &mut Report,
 ) -> Result<Model> {
     let Some(threshold) = threshold else { return Ok(model) };
-    todo!("{threshold} {dev:?} {report:p}")
+    let weights_before = model.nodes().stored() + model.edges().stored();
+    let (pruned, removed) = model.pruned(threshold)?;
+    let [before, after] = [Arc::new(model), Arc::new(pruned)];
+    let told = Pruned {
+        threshold,
+        weights_before,
+        weights_after: weights_before - removed,
+        accuracy_before: accuracy(&before, sequences)?,
+        accuracy_after: accuracy(&after, sequences)?,
+    };
+    report.pruned(told, on);
+    drop(before);
+    Ok(Arc::into_inner(after).expect("the taggers that shared the model are gone"))
 }
 
 /// The model with what is worth knowing about where it comes from.

@@ -43,12 +43,11 @@ struct EpochLine {
 }
 
 /// What dropping small weights did.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Pruned {
     pub(super) threshold: f32,
     pub(super) weights_before: usize,
     pub(super) weights_after: usize,
-    /// On the held-out data if there is any, else on the training data.
     pub(super) accuracy_before: f64,
     pub(super) accuracy_after: f64,
 }
@@ -122,7 +121,7 @@ impl Report {
         });
     }
 
-    pub(super) fn pruned(&mut self, pruned: &Pruned, on: &str) {
+    pub(super) fn pruned(&mut self, pruned: Pruned, on: &str) {
         self.say(&format!(
             "pruned below {}: {} of {} weights left, accuracy on {on} {} -> {}",
             pruned.threshold,
@@ -131,7 +130,7 @@ impl Report {
             percent(pruned.accuracy_before),
             percent(pruned.accuracy_after)
         ));
-        self.told.pruned = Some(pruned.clone());
+        self.told.pruned = Some(pruned);
     }
 
     pub(super) fn finish(mut self, model: &Path, took: Duration) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The features of one sequence, by position.
 
-use super::{FeatureId, Renumbering};
+use super::lookups::{BATCH, Lookups, UNKNOWN};
+use super::{Dictionary, FeatureId, Renumbering};
 
 /// Feature ids of a sequence. Filled by an extractor again and again, it keeps its memory.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,7 @@ pub struct FeatureBuffer {
     edges: Vec<FeatureId>,   // position after position
     edge_ends: Vec<usize>,   // T; the first position has none
     pub(super) key: Vec<u8>, // the feature string being made
+    lookups: Lookups,        // node features without a number yet: they come behind `nodes`
 }
 
 /// Where the entries of position `t` lie.
@@ -33,6 +35,7 @@ impl FeatureBuffer {
         self.values.clear();
         self.edges.clear();
         self.edge_ends.clear();
+        self.lookups.clear();
     }
 
     #[inline]
@@ -50,8 +53,23 @@ impl FeatureBuffer {
         self.edges.push(id);
     }
 
+    /// Adds a node feature whose number is looked up later, with others.
+    #[inline]
+    pub(super) fn ask_node(&mut self, dictionary: &Dictionary, key: &[u8]) {
+        dictionary.ask(key, &mut self.lookups);
+        if self.lookups.len() >= BATCH {
+            dictionary.answer(&mut self.lookups, &mut self.nodes);
+        }
+    }
+
+    /// Looks up what was not yet, and drops what is unknown.
+    pub(super) fn answer_nodes(&mut self, dictionary: &Dictionary) {
+        dictionary.answer(&mut self.lookups, &mut self.nodes);
+        self.replace_nodes(|id| (id != UNKNOWN).then_some(id));
+    }
+
     pub(super) fn end_position(&mut self) {
-        self.node_ends.push(self.nodes.len());
+        self.node_ends.push(self.nodes.len() + self.lookups.len());
         self.edge_ends.push(self.edges.len());
     }
 
@@ -94,21 +112,7 @@ impl FeatureBuffer {
 
     /// Replaces the numbers of a builder by the final ones; features that were dropped leave the buffer.
     pub fn renumber(&mut self, nodes: &Renumbering, edges: &Renumbering) {
-        let valued = !self.values.is_empty();
-        let (mut kept, mut start) = (0, 0);
-        for end in &mut self.node_ends {
-            for i in start..*end {
-                let Some(id) = nodes.get(self.nodes[i]) else { continue };
-                self.nodes[kept] = id;
-                if valued {
-                    self.values[kept] = self.values[i];
-                }
-                kept += 1;
-            }
-            (start, *end) = (*end, kept);
-        }
-        self.nodes.truncate(kept);
-        self.values.truncate(kept);
+        self.replace_nodes(|id| nodes.get(id));
         let (mut kept, mut start) = (0, 0);
         for end in &mut self.edge_ends {
             for i in start..*end {
@@ -119,6 +123,25 @@ impl FeatureBuffer {
             (start, *end) = (*end, kept);
         }
         self.edges.truncate(kept);
+    }
+
+    /// Gives node features new numbers; those that get none leave the buffer, and their values with them.
+    fn replace_nodes(&mut self, new_id: impl Fn(FeatureId) -> Option<FeatureId>) {
+        let valued = !self.values.is_empty();
+        let (mut kept, mut start) = (0, 0);
+        for end in &mut self.node_ends {
+            for i in start..*end {
+                let Some(id) = new_id(self.nodes[i]) else { continue };
+                self.nodes[kept] = id;
+                if valued {
+                    self.values[kept] = self.values[i];
+                }
+                kept += 1;
+            }
+            (start, *end) = (*end, kept);
+        }
+        self.nodes.truncate(kept);
+        self.values.truncate(kept);
     }
 }
 

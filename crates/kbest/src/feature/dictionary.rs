@@ -1,7 +1,8 @@
 //! Feature strings and their numbers: growing and counting first, then frozen.
 
 use super::FeatureId;
-use crate::intern::Interner;
+use crate::intern::{Interner, Keys};
+use crate::kernel::Blob;
 
 /// Keys being collected and counted.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +48,7 @@ impl DictionaryBuilder {
 
     /// How often a key was counted.
     pub fn frequency(&self, key: &[u8]) -> u32 {
-        self.keys.get(key).map_or(0, |id| self.counts[id as usize])
+        self.keys.keys().find(key).map_or(0, |id| self.counts[id as usize])
     }
 
     /// Number of keys so far.
@@ -65,36 +66,81 @@ impl DictionaryBuilder {
         let mut new_ids: Vec<FeatureId> = (0..self.len() as FeatureId).collect();
         if self.counts.iter().any(|&count| count < min_frequency) {
             let mut kept = Interner::default();
-            for ((key, &count), new_id) in self.keys.keys().zip(&self.counts).zip(&mut new_ids) {
+            for ((key, &count), new_id) in self.keys.keys().iter().zip(&self.counts).zip(&mut new_ids) {
                 let enough = count >= min_frequency;
                 *new_id = if enough { kept.insert(key).unwrap_or(DROPPED) } else { DROPPED };
             }
             self.keys = kept;
         }
-        self.keys.shrink();
-        (Dictionary { keys: self.keys }, Renumbering { new_ids })
+        (self.keys.into(), Renumbering { new_ids })
     }
 }
 
-/// Keys and their numbers, fixed.
+/// Keys and their numbers, fixed. A clone shares the memory.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
-    keys: Interner,
+    bytes: Blob<u8>,  // the arrays of an interner
+    ends: Blob<u32>,  // one a key
+    slots: Blob<u64>, // a power of two, or none
+}
+
+impl From<Interner> for Dictionary {
+    fn from(keys: Interner) -> Self {
+        let (bytes, ends, slots) = keys.into_arrays();
+        Dictionary { bytes: bytes.into(), ends: ends.into(), slots: slots.into() }
+    }
 }
 
 impl Dictionary {
     /// The keys in the order given; a key that comes again is left out.
     pub fn from_keys<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
-        let mut builder = DictionaryBuilder::new();
+        let mut interner = Interner::default();
         for key in keys {
-            builder.count(key.as_ref());
+            interner.insert(key.as_ref());
         }
-        builder.freeze(0).0
+        interner.into()
+    }
+
+    /// A dictionary from its arrays, if they are such that look-ups neither panic nor run for ever; if not, what is
+    /// wrong. That each key lies where its hash says is not looked at: one that does not is not found.
+    pub(crate) fn from_arrays(
+        bytes: Blob<u8>,
+        ends: Blob<u32>,
+        slots: Blob<u64>,
+    ) -> std::result::Result<Self, &'static str> {
+        if !rises_to(&ends, bytes.len()) {
+            return Err("ends of keys that do not rise to the end of the last key");
+        }
+        if !(slots.is_empty() && ends.is_empty() || slots.len().is_power_of_two()) {
+            return Err("a table whose length is no power of two");
+        }
+        if slots.len() as u64 > 1 << 32 {
+            return Err("a table of more than 2^32 slots");
+        }
+        let (mut taken, mut all_known) = (0, true);
+        for &slot in &*slots {
+            taken += usize::from(slot != 0);
+            all_known &= slot == 0 || (slot as u32).wrapping_sub(1) < ends.len() as u32;
+        }
+        if !all_known {
+            return Err("a slot with the number of no key");
+        }
+        // So one slot at least is empty, and every search ends.
+        if taken != ends.len() || taken >= slots.len().max(1) {
+            return Err("a table with another number of taken slots than keys");
+        }
+        Ok(Dictionary { bytes, ends, slots })
+    }
+
+    /// Its arrays.
+    #[inline]
+    pub(crate) fn view(&self) -> Keys<'_> {
+        Keys { bytes: &self.bytes, ends: &self.ends, slots: &self.slots }
     }
 
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.ends.len()
     }
 
     /// True if there are no keys.
@@ -105,18 +151,24 @@ impl Dictionary {
     /// The number of a key.
     #[inline]
     pub fn id(&self, key: &[u8]) -> Option<FeatureId> {
-        self.keys.get(key)
+        self.view().find(key)
     }
 
     /// The key of a number.
     pub fn key(&self, id: FeatureId) -> Option<&[u8]> {
-        self.keys.key(id)
+        self.view().get(id)
     }
 
     /// All keys, by number.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.keys.keys()
+        self.view().iter()
     }
+}
+
+/// Whether places rise, or stay, and the last one is `end`.
+pub(crate) fn rises_to(places: &[u32], end: usize) -> bool {
+    let falls = places.iter().zip(places.iter().skip(1)).filter(|(here, next)| here > next).count();
+    falls == 0 && places.last().copied().unwrap_or(0) as usize == end
 }
 
 #[cfg(test)]

@@ -74,9 +74,11 @@ impl ExtractorBuilder {
             id
         };
         let is_rare = |word: &str| words.frequency(word.as_bytes()) <= self.rare_up_to;
-        fill(&self.source, sequence, self.columns.unwrap_or(0), is_rare, buffer, |kind, key| match kind {
-            Kind::Node => number(nodes, key),
-            Kind::Edge => number(edges, key),
+        fill(&self.source, sequence, self.columns.unwrap_or(0), is_rare, buffer, |buffer, kind, key| {
+            match kind {
+                Kind::Node => number(nodes, key).into_iter().for_each(|id| buffer.push_node(id)),
+                Kind::Edge => number(edges, key).into_iter().for_each(|id| buffer.push_edge(id)),
+            }
         })?;
         if full { Err(Error::shape("features", "at most 2^32 - 1", "more")) } else { Ok(()) }
     }
@@ -139,10 +141,12 @@ impl Extractor {
     /// [`Error::Shape`] if the sequence lacks columns.
     pub fn extract(&self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
         let is_rare = |word: &str| self.frequent_words.id(word.as_bytes()).is_none();
-        fill(&self.source, sequence, self.columns, is_rare, buffer, |kind, key| match kind {
-            Kind::Node => self.nodes.id(key),
-            Kind::Edge => self.edges.id(key),
-        })
+        fill(&self.source, sequence, self.columns, is_rare, buffer, |buffer, kind, key| match kind {
+            Kind::Node => buffer.ask_node(&self.nodes, key),
+            Kind::Edge => self.edges.id(key).into_iter().for_each(|id| buffer.push_edge(id)),
+        })?;
+        buffer.answer_nodes(&self.nodes);
+        Ok(())
     }
 
     /// Whether a word was in the training data; `None` if the features do not tell.
@@ -189,14 +193,14 @@ enum Kind {
     Edge,
 }
 
-/// Fills a buffer with what `number` makes of the features, leaving out those without a number.
+/// Fills a buffer: `add` puts one feature into it, the values come from here.
 fn fill(
     source: &FeatureSource,
     sequence: &Sequence,
     columns: usize,
     is_rare: impl Fn(&str) -> bool,
     buffer: &mut FeatureBuffer,
-    mut number: impl FnMut(Kind, &[u8]) -> Option<FeatureId>,
+    mut add: impl FnMut(&mut FeatureBuffer, Kind, &[u8]),
 ) -> Result<()> {
     buffer.clear();
     source.check(sequence, columns)?;
@@ -204,18 +208,13 @@ fn fill(
     let mut key = std::mem::take(&mut buffer.key); // given back below: its memory is kept
     for t in 0..sequence.len() {
         source.visit_nodes(sequence, t, columns, &is_rare, &mut key, |key, value| {
-            let Some(id) = number(Kind::Node, key) else { return };
-            buffer.push_node(id);
+            add(buffer, Kind::Node, key);
             if valued {
                 buffer.push_value(value);
             }
         });
         if t > 0 {
-            source.visit_edges(sequence, t, &mut key, |key| {
-                if let Some(id) = number(Kind::Edge, key) {
-                    buffer.push_edge(id);
-                }
-            });
+            source.visit_edges(sequence, t, &mut key, |key| add(buffer, Kind::Edge, key));
         }
         buffer.end_position();
     }

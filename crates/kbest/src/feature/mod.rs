@@ -6,7 +6,7 @@
 //! unknown features left out. Features of one label (*node features*) and of two neighbouring labels (*edge features*) are
 //! numbered apart, because their weights have different shapes: `L` numbers and `L x L`.
 //!
-//! **Cost.** One hash a feature; nothing is allocated once the buffer has grown to the longest sequence. The extractor is
+//! **Cost.** One hash a feature, looked up by the dozen so that they wait for memory together; nothing is allocated once the buffer has grown to the longest sequence. The extractor is
 //! read only, so threads share it, each with its own buffer.
 //!
 //! Features that are Rust functions, in the boolean features framework of the CarpeDiem paper, live in [`boolean`].
@@ -33,10 +33,12 @@ pub mod boolean;
 mod buffer;
 mod dictionary;
 mod extract;
+mod lookups;
 mod preset;
 mod source;
 
 pub use buffer::FeatureBuffer;
+pub(crate) use dictionary::rises_to;
 pub use dictionary::{Dictionary, DictionaryBuilder, Renumbering};
 pub use extract::{Extractor, ExtractorBuilder, Frozen};
 pub use preset::Preset;

@@ -26,6 +26,12 @@ impl Preset {
     pub const NAMES: [(&'static str, Preset); 3] =
         [("words", Preset::Words), ("columns", Preset::Columns), ("morphology", Preset::Morphology)];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMES.iter().find(|(_, preset)| *preset == self);
+        found.expect("every preset has a name").0
+    }
+
     /// The preset of this name.
     ///
     /// # Errors

@@ -20,6 +20,15 @@ pub enum FeatureSource {
 }
 
 impl FeatureSource {
+    /// `template`, `items`, or the name of the preset.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FeatureSource::Template(_) => "template",
+            FeatureSource::Items => "items",
+            FeatureSource::Preset(preset) => preset.name(),
+        }
+    }
+
     /// Refuses a sequence with too few columns. `columns` is how many there were in training.
     pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
         let needed = match self {

@@ -6,6 +6,9 @@
 //! CPU is asked at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
+//! Two more things cannot be done without `unsafe` and live here for that reason alone: arrays that may lie in a
+//! mapped file (`Blob`) and hints to the CPU's cache (`prefetch`).
+//!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
 //! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:
 //! [`Float::largest_magnitude`] is what finds illegal scores, [`Float::add_weighted_rows`] sums in an order of its
@@ -13,9 +16,11 @@
 #![allow(unsafe_code)]
 
 mod aligned;
+mod blob;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod prefetch;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vector;
@@ -23,7 +28,9 @@ mod vector;
 mod x86;
 
 pub use aligned::AlignedVec;
+pub(crate) use blob::Blob;
 pub use exponential::{exp_rows, ln_rows};
+pub(crate) use prefetch::prefetch;
 
 use crate::score::Score;
 use std::sync::OnceLock;

@@ -1,14 +1,17 @@
 //! The weights of edge features: for each feature the pairs of neighbouring labels that it speaks for or against.
 
+use super::container::Plain;
 use super::edges_of_best_shape;
-use crate::blob::Blob;
+use super::node_weights::is_finite;
 use crate::error::{Error, Result};
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, rises_to};
+use crate::kernel::Blob;
 use crate::label::LabelId;
 use crate::lattice::Edges;
+use bytemuck::{Pod, Zeroable};
 
 /// A pair of labels and its weight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct EdgeWeight {
     /// The label before.
@@ -17,6 +20,10 @@ pub struct EdgeWeight {
     pub to: LabelId,
     /// The weight.
     pub weight: f32,
+}
+
+impl Plain for EdgeWeight {
+    const WORD: usize = 4;
 }
 
 /// Weights of all edge features.
@@ -60,6 +67,37 @@ impl EdgeWeights {
             starts.push(end.map_err(|_| Error::shape("weights of edge features", "at most 2^32", "more"))?);
         }
         Ok(EdgeWeights { labels, starts: starts.into(), pairs: pairs.into() })
+    }
+
+    /// Weights from their arrays, if the pairs of each feature lie where they must, rise, and hold finite weights of
+    /// labels below `L`; if not, what is wrong.
+    pub(super) fn from_arrays(
+        labels: usize,
+        starts: Blob<u32>,
+        pairs: Blob<EdgeWeight>,
+    ) -> std::result::Result<Self, &'static str> {
+        if starts.first() != Some(&0) || !rises_to(&starts, pairs.len()) {
+            return Err("edge weights of features that do not follow one another");
+        }
+        let mut legal = true;
+        for pair in &*pairs {
+            let known = (pair.from as usize) < labels && (pair.to as usize) < labels;
+            legal &= known && is_finite(pair.weight.to_bits());
+        }
+        let key = |pair: &EdgeWeight| (pair.from, pair.to);
+        for (&start, &end) in starts.iter().zip(starts.iter().skip(1)) {
+            let of_feature = &pairs[start as usize..end as usize];
+            legal &= of_feature.is_sorted_by(|pair, next| key(pair) < key(next));
+        }
+        if !legal {
+            return Err("edge weights that are not finite, or of labels out of order or range");
+        }
+        Ok(EdgeWeights { labels, starts, pairs })
+    }
+
+    /// Where the pairs of each feature begin, and the pairs.
+    pub(super) fn arrays(&self) -> (&[u32], &[EdgeWeight]) {
+        (&self.starts, &self.pairs)
     }
 
     /// Number of labels `L`.

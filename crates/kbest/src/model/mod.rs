@@ -5,13 +5,23 @@
 //! numbers each, nearly all zero), and scores for first and last labels if the model has them. Trainers and importers make
 //! [`ModelParts`]; [`Model::new`] checks that the parts fit and adds up the edges that all steps share.
 //!
+//! A model is written to one file ([`Model::save`]) and used where it lies in a map of that file ([`Model::load`]);
+//! [`Model::pruned`] leaves out weights that hardly matter, and `Model::to_safetensors` (cargo feature `safetensors`) gives
+//! the weights to other programs.
+//!
 //! **Cost.** What is zero is not stored. A model is read only, so threads share it.
 //!
 //! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
 
+pub(crate) mod container;
 mod edge_weights;
+#[cfg(feature = "safetensors")]
+mod export;
+mod file;
 mod node_weights;
+mod prune;
 mod voters;
+mod whole_file;
 
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};

@@ -3,9 +3,9 @@
 //! A row is a list of (label, weight), or, from half of all labels on, stored whole.
 //! Either way it lies in one piece, so that adding it costs one trip to memory.
 
-use crate::blob::Blob;
 use crate::error::{Error, Result};
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, rises_to};
+use crate::kernel::Blob;
 use crate::label::LabelId;
 
 /// Weights of all node features.
@@ -37,7 +37,51 @@ impl Row<'_> {
     }
 }
 
+/// Whether these are the bits of a number that is neither infinite nor NaN.
+#[inline(always)]
+pub(super) fn is_finite(bits: u32) -> bool {
+    const EXPONENT: u32 = f32::INFINITY.to_bits();
+    bits & EXPONENT != EXPONENT
+}
+
 impl NodeWeights {
+    /// Weights from their arrays, if rows lie where they must and hold finite weights of labels below `L` in rising
+    /// order; if not, what is wrong.
+    pub(super) fn from_arrays(
+        labels: usize,
+        starts: Blob<u32>,
+        words: Blob<u32>,
+    ) -> std::result::Result<Self, &'static str> {
+        if starts.first() != Some(&0) || !rises_to(&starts, words.len()) {
+            return Err("rows of node weights that do not follow one another");
+        }
+        let mut legal = true;
+        for (&start, &end) in starts.iter().zip(starts.iter().skip(1)) {
+            let row = &words[start as usize..end as usize];
+            if row.len() == labels {
+                legal &= row.iter().all(|&bits| is_finite(bits));
+            } else if row.len() > labels || row.len() % 2 != 0 {
+                return Err("a row of node weights of a wrong length");
+            } else {
+                let mut least = 0; // as a number that no label exceeds
+                for &[y, bits] in row.as_chunks().0 {
+                    legal &= u64::from(y) >= least && is_finite(bits);
+                    least = u64::from(y) + 1;
+                }
+                legal &= least <= labels as u64;
+            }
+        }
+        if !legal {
+            return Err("node weights that are not finite, or of labels out of order or range");
+        }
+        Ok(NodeWeights { labels, starts, words })
+    }
+
+    /// Where each row begins, and the rows.
+    pub(super) fn arrays(&self) -> (&[u32], &[u32]) {
+        (&self.starts, &self.words)
+    }
+
     /// Number of labels `L`.
     pub fn labels(&self) -> usize {
         self.labels

@@ -39,7 +39,7 @@ mod schedule;
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use data::{Example, TrainingSet};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
-pub use schedule::{EpochEnd, Schedule, Standing};
+pub use schedule::{EpochEnd, Schedule, Standing, accuracy};
 
 use crate::error::Result;
 use crate::model::Model;

@@ -89,8 +89,11 @@ impl Schedule<'_> {
     }
 }
 
-/// The share of positions that get their label.
-fn accuracy(model: &Arc<Model>, sequences: &[Sequence]) -> Result<f64> {
+/// The share of positions whose label the model finds.
+///
+/// # Errors
+/// What tagging refuses.
+pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence]) -> Result<f64> {
     let mut tagger = Tagger::new(model.clone());
     let (mut right, mut all) = (0usize, 0usize);
     for sequence in sequences {

@@ -1,0 +1,114 @@
+//! Read-only arrays that belong to a model: made in memory, or lying in a mapped file.
+//!
+//! **What.** A [`Blob`] is a slice and what keeps it alive, so that a model loaded from a file borrows its arrays from
+//! the map and one made in memory owns them, with one type for both. **Cost.** Reading is a pointer and a length, as for
+//! any slice: no look at where the memory comes from. A clone shares.
+
+use memmap2::Mmap;
+use std::any::Any;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A read-only array of plain values, and what keeps it alive.
+pub(crate) struct Blob<T> {
+    first: NonNull<T>, // `length` values, valid and unchanged as long as `owner` lives
+    length: usize,
+    owner: Option<Arc<dyn Any + Send + Sync>>, // none for the empty array
+}
+
+// SAFETY: a blob is a shared slice, which may go wherever `&[T]` may; its owner is `Send + Sync` by its type.
+unsafe impl<T: Sync> Send for Blob<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Blob<T> {}
+
+impl<T> Blob<T> {
+    /// A part of this array, or the same memory as another type. What `part` gives back lives as long as what it is
+    /// given, so it can only be a piece of it (or something that lives for ever).
+    pub(crate) fn project<U: 'static>(
+        &self,
+        part: impl for<'a> FnOnce(&'a [T]) -> Option<&'a [U]>,
+    ) -> Option<Blob<U>> {
+        let part = part(self)?;
+        Some(Blob { first: NonNull::from(part).cast(), length: part.len(), owner: self.owner.clone() })
+    }
+}
+
+impl Blob<u8> {
+    /// Maps a file into memory.
+    ///
+    /// The file must not change while it is mapped: a file cut short makes reads beyond its new end fail with a signal
+    /// (`SIGBUS`), one overwritten in place changes what was checked. Files that are replaced by renaming are safe: the
+    /// map keeps the old one.
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
+        // SAFETY: the bytes are plain, so any content is valid; that they stay as they are is the caveat above.
+        let map = Arc::new(unsafe { Mmap::map(file)? });
+        let (first, length) = (NonNull::from(&map[..]).cast(), map.len());
+        Ok(Blob { first, length, owner: Some(map) })
+    }
+}
+
+impl<T: Send + Sync + 'static> From<Vec<T>> for Blob<T> {
+    fn from(values: Vec<T>) -> Self {
+        let owner = Arc::new(values); // never given out, so the vector is neither changed nor moved
+        let (first, length) = (NonNull::from(&owner[..]).cast(), owner.len());
+        Blob { first, length, owner: Some(owner) }
+    }
+}
+
+impl<T> Default for Blob<T> {
+    fn default() -> Self {
+        Blob { first: NonNull::dangling(), length: 0, owner: None }
+    }
+}
+
+impl<T> Clone for Blob<T> {
+    fn clone(&self) -> Self {
+        Blob { first: self.first, length: self.length, owner: self.owner.clone() }
+    }
+}
+
+impl<T> Deref for Blob<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the fields come from a slice whose memory `owner` holds, or from a dangling pointer and length 0.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> fmt::Debug for Blob<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}; {}]", std::any::type_name::<T>(), self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_outlives_the_whole() {
+        let whole = Blob::from(vec![0x0101_0101u32, 0x0202_0202, 0x0303_0303]);
+        let part: Blob<u8> = whole.project(|words| Some(&bytemuck::cast_slice(words)[3..9])).unwrap();
+        let copy = part.clone();
+        drop((whole, part));
+        assert_eq!(*copy, [1, 2, 2, 2, 2, 3]);
+        assert!(copy.project(|_| None::<&[u8]>).is_none());
+        assert!(Blob::<u32>::default().is_empty());
+        assert!(Blob::from(Vec::<u32>::new()).is_empty());
+    }
+
+    #[test]
+    fn a_file_is_mapped() {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, b"kbest").unwrap();
+        let map = Blob::map(&file).unwrap();
+        drop(file);
+        assert_eq!(*map, *b"kbest");
+    }
+}

@@ -1,0 +1,229 @@
+//! The model file.
+//!
+//! **What.** [`Model::save`] writes all that a model is into one file; [`Model::load`] maps it and uses its arrays where
+//! they lie. `docs/formats/model-file.md` lists the sections.
+//!
+//! **Cost.** Loading reads every byte once for its checksum and every number once to see that it is in range, and copies
+//! nothing but the labels' names. Processes that load the same file share its memory.
+//!
+//! **A hostile file** is an error, or a model that gives senseless answers: offsets, labels and numbers of keys are
+//! checked before anything uses them, so no look-up leaves its array or runs for ever.
+
+use super::container::{Container, ContainerWriter, Kind};
+use super::{EdgeWeights, Model, ModelParts, NodeWeights, Voters};
+use crate::error::{Error, Result};
+use crate::feature::{Dictionary, Extractor, FeatureSource, Preset, rises_to};
+use crate::label::LabelSet;
+use crate::state::{StateReader, StateWriter};
+use crate::template::Template;
+use std::path::Path;
+
+const MODEL: Kind = Kind { name: "model", version: 1 };
+
+/// The sections of a dictionary: the keys end to end, where each ends, the table.
+type DictionarySections = [&'static str; 3];
+
+const NODES: DictionarySections = ["nodes.keys", "nodes.key-ends", "nodes.slots"];
+const EDGES: DictionarySections = ["edges.keys", "edges.key-ends", "edges.slots"];
+const WORDS: DictionarySections = ["words.keys", "words.key-ends", "words.slots"];
+
+/// The sections of a list of strings: end to end, and where each ends.
+type ListSections = [&'static str; 2];
+
+const LABELS: ListSections = ["labels", "labels.ends"];
+const ABOUT: ListSections = ["about", "about.ends"];
+
+const SOURCE: &str = "source";
+const TEMPLATE: &str = "template";
+const COLUMNS: &str = "columns";
+const NODE_STARTS: &str = "nodes.starts";
+const NODE_WEIGHTS: &str = "nodes.weights";
+const EDGE_STARTS: &str = "edges.starts";
+const EDGE_WEIGHTS: &str = "edges.weights";
+const START: &str = "start";
+const END: &str = "end";
+const VOTERS: &str = "voters";
+
+impl Model {
+    /// Writes the model to a file: whole, under a temporary name that is changed at the end, or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Shape`] if names of labels, or texts about the model, are longer than four billion bytes.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.sections()?.save(path.as_ref())
+    }
+
+    /// Maps a file that [`Model::save`] wrote.
+    ///
+    /// The file must not be changed in place while the model is in use; replacing it by another, as [`Model::save`] does,
+    /// is safe.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Version`] if the file is of a later version; [`Error::Data`] if it is no model, or damaged.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        from_container(&Container::open(path, MODEL)?, &path.display().to_string())
+    }
+
+    /// The bytes of the file that [`Model::save`] writes.
+    ///
+    /// # Errors
+    /// As [`Model::save`], but for [`Error::Io`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        Ok(self.sections()?.to_bytes())
+    }
+
+    /// A model from the bytes of its file; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Model::load`], but for [`Error::Io`].
+    pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        from_container(&Container::from_bytes(bytes, name, MODEL)?, name)
+    }
+
+    fn sections(&self) -> Result<ContainerWriter<'_>> {
+        let mut writer = ContainerWriter::new(MODEL);
+        let about = self.about().iter().flat_map(|(name, text)| [name.as_str(), text]);
+        write_list(&mut writer, ABOUT, about)?;
+        write_list(&mut writer, LABELS, self.labels().names())?;
+        let extractor = self.extractor();
+        writer.section(SOURCE, extractor.source().name().as_bytes());
+        if let FeatureSource::Template(template) = extractor.source() {
+            // A line may itself end in a carriage return; the parser takes off one.
+            let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
+            writer.section(TEMPLATE, text.into_bytes());
+        }
+        writer.section(COLUMNS, vec![extractor.columns() as u64]);
+        write_dictionary(&mut writer, NODES, extractor.nodes());
+        let (starts, words) = self.nodes().arrays();
+        writer.section(NODE_STARTS, starts);
+        writer.section(NODE_WEIGHTS, words);
+        write_dictionary(&mut writer, EDGES, extractor.edges());
+        let (starts, pairs) = self.edges().arrays();
+        writer.section(EDGE_STARTS, starts);
+        writer.section(EDGE_WEIGHTS, pairs);
+        write_dictionary(&mut writer, WORDS, extractor.frequent_words());
+        for (name, scores) in [(START, self.start()), (END, self.end())] {
+            scores.into_iter().for_each(|scores| writer.section(name, scores));
+        }
+        if let Some(voters) = self.voters() {
+            let mut state = StateWriter::new();
+            voters.save(&mut state);
+            writer.section(VOTERS, state.into_bytes());
+        }
+        Ok(writer)
+    }
+}
+
+fn from_container(file: &Container, name: &str) -> Result<Model> {
+    let singles =
+        [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
+    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &singles].concat();
+    file.expect_only(&known)?;
+    let names = read_list(file, LABELS)?;
+    let labels = LabelSet::from_names(&names);
+    if labels.len() != names.len() {
+        return Err(file.error("each label once", "one twice"));
+    }
+    let wrong = |got: &str| file.error("a model", got);
+    let nodes = NodeWeights::from_arrays(labels.len(), file.array(NODE_STARTS)?, file.array(NODE_WEIGHTS)?);
+    let edges = EdgeWeights::from_arrays(labels.len(), file.array(EDGE_STARTS)?, file.array(EDGE_WEIGHTS)?);
+    let scores = |name: &str| {
+        let scores = file.has(name).then(|| file.array::<f32>(name)).transpose()?;
+        Ok(scores.map(|scores| scores.to_vec()))
+    };
+    let parts = ModelParts {
+        labels,
+        extractor: read_extractor(file, name)?,
+        nodes: nodes.map_err(wrong)?,
+        edges: edges.map_err(wrong)?,
+        start: scores(START)?,
+        end: scores(END)?,
+        voters: file.has(VOTERS).then(|| read_voters(file)).transpose()?,
+        about: read_about(file)?,
+    };
+    Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
+}
+
+fn read_voters(file: &Container) -> Result<Voters> {
+    let bytes = file.array::<u8>(VOTERS)?;
+    let mut state = StateReader::new(&bytes);
+    let voters = Voters::restore(&mut state);
+    voters.map_err(|error| file.error(format!("an ensemble in section `{VOTERS}`"), error))
+}
+
+fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
+    let source = match file.text(SOURCE)?.as_str() {
+        "template" => {
+            let place = format!("in {name}");
+            FeatureSource::Template(Template::parse_bytes(&file.array::<u8>(TEMPLATE)?, &place)?)
+        }
+        "items" => FeatureSource::Items,
+        preset => {
+            let preset = Preset::by_name(preset);
+            FeatureSource::Preset(preset.map_err(|error| file.error("a known source of features", error))?)
+        }
+    };
+    let columns = match *file.array::<u64>(COLUMNS)? {
+        [columns] => usize::try_from(columns).ok(),
+        _ => None,
+    };
+    let columns = columns.ok_or_else(|| file.error("a number of columns", "another value"))?;
+    let [nodes, edges, words] = [NODES, EDGES, WORDS].map(|names| read_dictionary(file, names));
+    Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns))
+}
+
+fn write_dictionary<'a>(
+    writer: &mut ContainerWriter<'a>,
+    [bytes, ends, slots]: DictionarySections,
+    dictionary: &'a Dictionary,
+) {
+    let keys = dictionary.view();
+    writer.section(bytes, keys.bytes);
+    writer.section(ends, keys.ends);
+    writer.section(slots, keys.slots);
+}
+
+fn read_dictionary(file: &Container, [bytes, ends, slots]: DictionarySections) -> Result<Dictionary> {
+    let dictionary = Dictionary::from_arrays(file.array(bytes)?, file.array(ends)?, file.array(slots)?);
+    dictionary.map_err(|got| file.error(format!("a dictionary in section `{bytes}`"), got))
+}
+
+fn write_list<'a>(
+    writer: &mut ContainerWriter<'_>,
+    [all, ends]: ListSections,
+    strings: impl Iterator<Item = &'a str>,
+) -> Result<()> {
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+    for string in strings {
+        bytes.extend_from_slice(string.as_bytes());
+        let end = u32::try_from(bytes.len());
+        places.push(
+            end.map_err(|_| Error::shape(format!("{all} of the model"), "at most 2^32 bytes", "more"))?,
+        );
+    }
+    writer.section(all, bytes);
+    writer.section(ends, places);
+    Ok(())
+}
+
+fn read_list(file: &Container, [all, ends]: ListSections) -> Result<Vec<String>> {
+    let (text, ends) = (file.text(all)?, file.array::<u32>(ends)?);
+    if !rises_to(&ends, text.len()) {
+        return Err(file.error(format!("strings end to end in section `{all}`"), "other places"));
+    }
+    let starts = std::iter::once(&0).chain(&*ends);
+    let strings = starts.zip(&*ends).map(|(&start, &end)| text.get(start as usize..end as usize));
+    let strings = strings.map(|string| string.map(str::to_owned)).collect::<Option<_>>();
+    strings.ok_or_else(|| file.error(format!("UTF-8 in section `{all}`"), "a character in two strings"))
+}
+
+fn read_about(file: &Container) -> Result<Vec<(String, String)>> {
+    let mut strings = read_list(file, ABOUT)?.into_iter();
+    let mut about = Vec::new();
+    while let Some(name) = strings.next() {
+        let text = strings.next().ok_or_else(|| file.error("pairs of name and text", "a name alone"))?;
+        about.push((name, text));
+    }
+    Ok(about)
+}

@@ -1,0 +1,74 @@
+//! Smaller models: without the weights that hardly matter.
+
+use super::{EdgeWeights, Model, ModelParts, NodeWeightsBuilder};
+use crate::error::{Error, Result};
+use crate::feature::{Dictionary, Extractor, FeatureId};
+
+impl Model {
+    /// The model without the weights of absolute value below `threshold`, and without the features that have no weight
+    /// left; the second part is the number of weights left out. With threshold 0 every score stays the same. Scores of first
+    /// and last labels are kept.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for an ensemble that votes.
+    pub fn pruned(&self, threshold: f32) -> Result<(Self, usize)> {
+        if self.voters().is_some() {
+            return Err(Error::shape("model to prune", "weights that do not vote", "an ensemble"));
+        }
+        let (old, labels) = (self.extractor(), self.labels().len());
+        let is_kept = |weight: f32| weight != 0.0 && weight.abs() >= threshold;
+
+        let mut nodes = NodeWeightsBuilder::new(labels);
+        let node_keys = kept_keys(old.nodes(), |id| {
+            let row = self.nodes().row(id);
+            let kept = || row.iter().filter(|&(_, weight)| is_kept(weight));
+            let any = kept().next().is_some();
+            if any {
+                nodes.push(kept())?;
+            }
+            Ok(any)
+        })?;
+        let mut pairs = Vec::new();
+        let edge_keys = kept_keys(old.edges(), |id| {
+            let kept = self.edges().pairs(id).iter().copied().filter(|pair| is_kept(pair.weight));
+            let kept: Vec<_> = kept.collect();
+            let any = !kept.is_empty();
+            pairs.extend(any.then_some(kept));
+            Ok(any)
+        })?;
+
+        let (nodes, edges) = (nodes.finish(), EdgeWeights::new(labels, pairs)?);
+        let removed = self.nodes().stored() + self.edges().stored() - nodes.stored() - edges.stored();
+        let model = Model::new(ModelParts {
+            labels: self.labels().clone(),
+            extractor: Extractor::from_parts(
+                old.source().clone(),
+                node_keys,
+                edge_keys,
+                old.frequent_words().clone(),
+                old.columns(),
+            ),
+            nodes,
+            edges,
+            start: self.start().map(<[f32]>::to_vec),
+            end: self.end().map(<[f32]>::to_vec),
+            voters: None,
+            about: self.about().to_vec(),
+        })?;
+        Ok((model, removed))
+    }
+}
+
+/// The keys whose numbers are kept, in their order.
+fn kept_keys(
+    dictionary: &Dictionary,
+    mut is_kept: impl FnMut(FeatureId) -> Result<bool>,
+) -> Result<Dictionary> {
+    let mut kept = Vec::new();
+    for (id, key) in (0..).zip(dictionary.keys()) {
+        if is_kept(id)? {
+            kept.push(key);
+        }
+    }
+    Ok(Dictionary::from_keys(kept))
+}

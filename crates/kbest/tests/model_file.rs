@@ -1,0 +1,503 @@
+//! The model file: what is saved is loaded, damage is found, and a hostile file does no harm.
+//!
+//! The container is read and written here once more, as `docs/formats/model-file.md` describes it, so that sections can be
+//! changed and given the right checksums again: what the checksums would catch must not be all that protects.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests; measurements say what they found
+
+mod common;
+
+use common::Random;
+use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
+use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row};
+use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
+use kbest::{Error, LabelSet, Sequence, Tagger, Template};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Sequences of two columns whose labels depend on the word and on the label before.
+fn data(seed: u64, valued: bool) -> Vec<Sequence> {
+    const WORDS: [&str; 9] = ["der", "Über", "7.5", "x-1", "gehen", "ging", ".", "字", "USA"];
+    let mut random = Random::new(seed);
+    let mut sequences = Vec::new();
+    for _ in 0..12 {
+        let mut sequence = Sequence::new();
+        let mut before = 0;
+        for _ in 0..1 + random.below(6) {
+            let i = random.below(WORDS.len());
+            sequence.push_position();
+            sequence.push_cell(WORDS[i]);
+            let value = if valued { 0.5 + random.below(4) as f64 / 2.0 } else { 1.0 };
+            sequence.push_valued_cell(["a", "b"][i % 2], value);
+            let label = if i == before { 4 } else { i % 4 };
+            before = i;
+            sequence.set_label(["N", "V\u{e4}", "X", "a b", "E"][label]);
+        }
+        sequences.push(sequence);
+    }
+    sequences
+}
+
+fn sources() -> Vec<FeatureSource> {
+    let template = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\r\r\nU\nB\nB1:%x[0,1]\nB2\n";
+    let plain = "# comment\nU0:%x[0,0]\nB\n";
+    let parse = |text| FeatureSource::Template(Template::parse(text, "template").unwrap());
+    let presets = Preset::NAMES.map(|(_, preset)| FeatureSource::Preset(preset));
+    [parse(template), parse(plain), FeatureSource::Items].into_iter().chain(presets).collect()
+}
+
+/// A trained model of a source.
+fn trained(source: &FeatureSource) -> Model {
+    let data = TrainingSet::new(&data(1, *source == FeatureSource::Items), source.clone(), 1).unwrap();
+    let mut trainer = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
+    for _ in 0..3 {
+        trainer.epoch(&mut |_| ()).unwrap();
+    }
+    let mut parts = trainer.model().unwrap().into_parts();
+    if source.wants_word_counts() {
+        let words = Dictionary::from_keys(["der", "USA"]);
+        let old = &parts.extractor;
+        let (nodes, edges) = (old.nodes().clone(), old.edges().clone());
+        parts.extractor = Extractor::from_parts(source.clone(), nodes, edges, words, old.columns());
+    }
+    parts.start = Some((0..parts.labels.len()).map(|y| y as f32 / 2.0).collect());
+    parts.about = vec![("made by".into(), "a test".into()), ("empty".into(), String::new())];
+    Model::new(parts).unwrap()
+}
+
+fn answers(model: Model) -> Vec<(Vec<u32>, f32)> {
+    let mut tagger = Tagger::new(Arc::new(model));
+    let mut answers = Vec::new();
+    for sequence in data(2, false).iter().chain(&data(3, true)) {
+        for path in &tagger.tag(sequence, 3).unwrap().paths {
+            answers.push((path.labels.clone(), path.score));
+        }
+    }
+    answers
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    for source in sources() {
+        let model = trained(&source);
+        let path = folder.path().join("model.kbest");
+        model.save(&path).unwrap();
+        let loaded = Model::load(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), model.to_bytes().unwrap());
+        assert_eq!(loaded.to_bytes().unwrap(), model.to_bytes().unwrap(), "{source:?}");
+        assert_eq!(loaded.extractor().source(), &source);
+        assert_eq!(loaded.labels(), model.labels());
+        assert_eq!((loaded.start(), loaded.end()), (model.start(), None));
+        assert_eq!(loaded.about(), model.about());
+        assert_eq!(loaded.extractor().columns(), 2);
+        assert_eq!(loaded.nodes().stored(), model.nodes().stored());
+        assert_eq!(loaded.edges().stored(), model.edges().stored());
+        let keys = |model: &Model| -> Vec<Vec<u8>> {
+            let extractor = model.extractor();
+            let all = [extractor.nodes(), extractor.edges(), extractor.frequent_words()];
+            all.iter().flat_map(|dictionary| dictionary.keys()).map(<[u8]>::to_vec).collect()
+        };
+        assert_eq!(keys(&loaded), keys(&model));
+        std::fs::remove_file(&path).unwrap(); // the map stays
+        let expected = answers(model);
+        assert!(expected.len() > 30);
+        assert_eq!(answers(loaded), expected, "{source:?}");
+    }
+    assert!(matches!(Model::load(folder.path().join("none")), Err(Error::Io { .. })));
+    assert!(matches!(trained(&FeatureSource::Items).save(folder.path()), Err(Error::Io { .. })));
+}
+
+#[test]
+fn damage_is_found() {
+    let bytes = small().to_bytes().unwrap();
+    for length in 0..bytes.len() {
+        assert!(Model::from_bytes(&bytes[..length], "cut").is_err(), "{length} bytes");
+    }
+    for i in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[i] ^= 1 << (i % 8);
+        let error = Model::from_bytes(&damaged, "damaged").expect_err("every byte counts").to_string();
+        assert!(error.starts_with("damaged: "), "{error}");
+    }
+    let error = Model::from_bytes(b"not a model at all", "text").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "text: expected a file of kbest, got one that begins with \"not a model at a\""
+    );
+    let mut later = bytes;
+    later[24] = 9;
+    let error = Model::from_bytes(&later, "later").unwrap_err();
+    assert_eq!(error, Error::Version { file: "later".into(), found: 9, supported: 1 });
+    assert_eq!(error.to_string(), "later: the file is version 9, this program reads up to 1");
+}
+
+/// A model with something in every section.
+fn small() -> Model {
+    let mut model = trained(&sources()[0]).into_parts();
+    let words = Dictionary::from_keys(["der"]);
+    let (nodes, edges) = (model.extractor.nodes().clone(), model.extractor.edges().clone());
+    model.extractor = Extractor::from_parts(sources().swap_remove(0), nodes, edges, words, 2);
+    model.end = Some(vec![-0.5; model.labels.len()]);
+    Model::new(model).unwrap()
+}
+
+/// CRC-32 as in zlib, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+type Sections = Vec<(String, Vec<u8>)>;
+
+fn take_apart(file: &[u8]) -> Sections {
+    let number = |at: usize, length: usize| {
+        let bytes = file[at..at + length].iter().rev();
+        bytes.fold(0, |sum, &byte| sum << 8 | usize::from(byte))
+    };
+    let section = |i: usize| {
+        let entry = 64 * (i + 1);
+        let name = file[entry..entry + 32].split(|&byte| byte == 0).next().unwrap();
+        let content = file[number(entry + 32, 8)..][..number(entry + 40, 8)].to_vec();
+        (String::from_utf8(name.to_vec()).unwrap(), content)
+    };
+    (0..number(28, 4)).map(section).collect()
+}
+
+fn put_together(sections: &Sections) -> Vec<u8> {
+    let mut file = b"kbest\x1a\r\nmodel\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0".to_vec();
+    file.extend((sections.len() as u32).to_le_bytes());
+    file.resize(64 * (sections.len() + 1), 0);
+    for (i, (name, content)) in sections.iter().enumerate() {
+        file.resize(file.len().next_multiple_of(64), 0);
+        let mut entry = name.as_bytes().to_vec();
+        entry.resize(32, 0);
+        entry.extend((file.len() as u64).to_le_bytes());
+        entry.extend((content.len() as u64).to_le_bytes());
+        entry.extend(crc32(content).to_le_bytes());
+        entry.resize(64, 0);
+        file[64 * (i + 1)..64 * (i + 2)].copy_from_slice(&entry);
+        file.extend(content);
+    }
+    let length = file.len() as u64;
+    file[32..40].copy_from_slice(&length.to_le_bytes());
+    let head = [&file[..60], &file[64..64 * (sections.len() + 1)]].concat();
+    file[60..64].copy_from_slice(&crc32(&head).to_le_bytes());
+    file
+}
+
+/// Loads and, if that is possible, uses a file. Errors are fine, panics and endless loops are not.
+fn survive(file: &[u8]) -> bool {
+    let Ok(model) = Model::from_bytes(file, "hostile") else { return false };
+    let _ = model.pruned(0.1);
+    let mut tagger = Tagger::new(Arc::new(model));
+    for sequence in data(2, false).iter().take(3) {
+        for k in [1, 2] {
+            let _ = tagger.tag(sequence, k);
+        }
+    }
+    true
+}
+
+#[test]
+fn the_format_is_the_one_described() {
+    for source in sources() {
+        let file = trained(&source).to_bytes().unwrap();
+        let sections = take_apart(&file);
+        assert_eq!(put_together(&sections), file);
+        assert!(survive(&file));
+    }
+    let names: Vec<_> = take_apart(&small().to_bytes().unwrap()).into_iter().map(|(name, _)| name).collect();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/model-file.md"));
+    let page = page.unwrap();
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "model-file.md does not speak of section `{name}`");
+    }
+}
+
+#[test]
+fn sections_are_needed_and_known() {
+    let whole = take_apart(&small().to_bytes().unwrap());
+    for (i, (name, _)) in whole.iter().enumerate() {
+        let mut sections = whole.clone();
+        sections.remove(i);
+        let file = Model::from_bytes(&put_together(&sections), "f");
+        match name.as_str() {
+            "start" | "end" => assert!(file.is_ok(), "{name} may be missing"),
+            _ => {
+                assert_eq!(file.unwrap_err().to_string(), format!("f: expected a section `{name}`, got none"))
+            }
+        }
+        let mut sections = whole.clone();
+        sections.push(sections[i].clone());
+        assert!(Model::from_bytes(&put_together(&sections), "f").is_err(), "{name} twice");
+    }
+    let mut sections = whole;
+    sections.push(("news".into(), vec![]));
+    let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
+    assert_eq!(error.to_string(), "f: expected only known sections, got section \"news\"");
+}
+
+#[test]
+fn full_tables_are_refused() {
+    let whole = take_apart(&small().to_bytes().unwrap());
+    let at = whole.iter().position(|(name, _)| name == "nodes.slots").unwrap();
+    // Every slot the first key, with a tag that no key has: a search would never end.
+    let mut sections = whole;
+    sections[at].1 = 1u64.to_le_bytes().repeat(sections[at].1.len() / 8);
+    let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
+    assert!(error.to_string().contains("taken slots"), "{error}");
+}
+
+/// A change of a section.
+#[derive(Debug, Clone)]
+enum Change {
+    Byte(usize, u8),
+    Word(usize, u32),
+    Cut(usize),
+    Lengthen(usize),
+    Swap(usize, usize),
+}
+
+fn change() -> impl Strategy<Value = (usize, Change)> {
+    let telling = prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u32::MAX),
+        Just(u32::MAX - 1),
+        Just(1 << 31),
+        Just(f32::INFINITY.to_bits()),
+        Just(f32::MAX.to_bits()),
+        Just((-f32::MAX).to_bits()),
+        0..70u32,
+        any::<u32>(),
+    ];
+    let change = prop_oneof![
+        1 => (any::<usize>(), any::<u8>()).prop_map(|(at, value)| Change::Byte(at, value)),
+        4 => (any::<usize>(), telling).prop_map(|(at, value)| Change::Word(at, value)),
+        1 => any::<usize>().prop_map(Change::Cut),
+        1 => (1..100usize).prop_map(Change::Lengthen),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Change::Swap(a, b)),
+    ];
+    (any::<usize>(), change)
+}
+
+fn apply(sections: &mut Sections, (section, change): (usize, Change)) {
+    let section = section % sections.len();
+    let content = &mut sections[section].1;
+    if content.is_empty() {
+        return;
+    }
+    let length = content.len();
+    match change {
+        Change::Byte(at, value) => content[at % length] = value,
+        Change::Word(at, value) => {
+            let at = at % length / 4 * 4;
+            content[at..].iter_mut().zip(value.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+        }
+        Change::Cut(at) => content.truncate(at % length),
+        Change::Lengthen(by) => content.extend(vec![0; by]),
+        Change::Swap(a, b) => content.swap(a % length, b % length),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn hostile_files_do_no_harm(source in 0usize..6, changes in vec(change(), 1..4)) {
+        thread_local! {
+            static FILES: Vec<Sections> =
+                sources().iter().map(|source| take_apart(&trained(source).to_bytes().unwrap())).collect();
+        }
+        let mut sections = FILES.with(|files| files[source].clone());
+        changes.into_iter().for_each(|change| apply(&mut sections, change));
+        survive(&put_together(&sections));
+    }
+}
+
+/// Every number of every array, one at a time, with the checksums right.
+#[test]
+fn no_single_number_does_harm() {
+    let whole = take_apart(&small().to_bytes().unwrap());
+    let mut loaded = 0;
+    for section in 0..whole.len() {
+        for at in (0..whole[section].1.len()).step_by(4) {
+            for value in [u32::MAX, 0x7f80_0000, 3] {
+                let mut sections = whole.clone();
+                apply(&mut sections, (section, Change::Word(at, value)));
+                loaded += usize::from(survive(&put_together(&sections)));
+            }
+        }
+    }
+    assert!(loaded > 100, "{loaded}: some changes only make another model");
+}
+
+fn weights(model: &Model, feature: &[u8]) -> Option<Vec<(u32, f32)>> {
+    let id = model.extractor().nodes().id(feature)?;
+    Some(model.nodes().row(id).iter().filter(|(_, weight)| *weight != 0.0).collect())
+}
+
+#[test]
+fn pruning_drops_weights_and_features() {
+    let template = Template::parse("U0:%x[0,0]\nB\nB1:%x[0,0]\n", "template").unwrap();
+    let mut nodes = NodeWeightsBuilder::new(5);
+    nodes.push([(0, 0.1), (3, -2.0)]).unwrap();
+    nodes.push([(1, -0.2)]).unwrap();
+    nodes.push([(0, 1.0), (1, 0.3), (2, -1.0), (3, 4.0)]).unwrap(); // stored whole
+    nodes.push([]).unwrap();
+    let pair = |from, to, weight| EdgeWeight { from, to, weight };
+    let edges = [vec![pair(0, 1, 0.05)], vec![pair(1, 2, -3.0), pair(4, 4, 0.25)]];
+    let model = Model::new(ModelParts {
+        labels: LabelSet::from_names(["a", "b", "c", "d", "e"]),
+        extractor: Extractor::from_parts(
+            FeatureSource::Template(template),
+            Dictionary::from_keys(["U0:a", "U0:b", "U0:c", "U0:d"]),
+            Dictionary::from_keys(["B", "B1:x"]),
+            Dictionary::from_keys(["w"]),
+            1,
+        ),
+        nodes: nodes.finish(),
+        edges: EdgeWeights::new(5, edges).unwrap(),
+        start: Some(vec![0.0, 0.01, 0.0, 0.0, 0.0]),
+        end: None,
+        about: vec![("a".into(), "b".into())],
+    })
+    .unwrap();
+
+    let (same, removed) = model.pruned(0.0).unwrap();
+    assert_eq!((removed, same.extractor().nodes().len(), same.extractor().edges().len()), (0, 3, 2));
+    assert_eq!(weights(&same, b"U0:a"), weights(&model, b"U0:a"));
+
+    let (pruned, removed) = model.pruned(0.25).unwrap();
+    assert_eq!(removed, 3, "0.1, -0.2 and 0.05, but not 0.25");
+    assert_eq!(weights(&pruned, b"U0:a"), Some(vec![(3, -2.0)]));
+    assert_eq!((weights(&pruned, b"U0:b"), weights(&pruned, b"U0:d")), (None, None));
+    assert_eq!(weights(&pruned, b"U0:c"), weights(&model, b"U0:c"));
+    assert_eq!(pruned.extractor().edges().keys().collect::<Vec<_>>(), [b"B1:x"]);
+    assert_eq!(pruned.edges().pairs(0), model.edges().pairs(1));
+    assert!(pruned.extractor().shared_edges().is_empty());
+    assert_eq!((pruned.start(), pruned.about()), (model.start(), model.about()));
+    assert_eq!(pruned.extractor().frequent_words().len(), 1);
+
+    let (empty, removed) = model.pruned(f32::INFINITY).unwrap();
+    assert_eq!((removed, empty.extractor().nodes().len()), (10, 0));
+    assert_eq!(Model::from_bytes(&empty.to_bytes().unwrap(), "f").unwrap().nodes().features(), 0);
+    let mut tagger = Tagger::new(Arc::new(empty));
+    assert_eq!(tagger.tag(&Sequence::from_tokens(["a", "b"]), 1).unwrap().best().score, 0.01);
+}
+
+#[test]
+fn pruning_nothing_changes_no_answer() {
+    for source in sources() {
+        let model = trained(&source);
+        let (pruned, removed) = model.pruned(0.0).unwrap();
+        assert_eq!(removed, 0);
+        assert_eq!(answers(pruned), answers(model), "{source:?}");
+    }
+}
+
+#[cfg(feature = "safetensors")]
+#[test]
+fn safetensors_hold_all_weights() {
+    use safetensors::{Dtype, SafeTensors};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let model = small();
+    model.to_safetensors(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = header.metadata().as_ref().unwrap();
+    assert_eq!((metadata["format"].as_str(), metadata["source"].as_str()), ("kbest", "template"));
+    assert_eq!(metadata["about.made by"], "a test");
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let words = |name: &str, dtype| -> Vec<u32> {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.dtype(), dtype);
+        tensor.data().chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    };
+    let longs = |name: &str| -> Vec<usize> {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.dtype(), Dtype::I64);
+        tensor.data().chunks(8).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()) as usize).collect()
+    };
+    let names = |kind: &str| -> Vec<Vec<u8>> {
+        let (bytes, offsets) =
+            (file.tensor(&format!("{kind}.names")).unwrap(), longs(&format!("{kind}.name_offsets")));
+        offsets.windows(2).map(|two| bytes.data()[two[0]..two[1]].to_vec()).collect()
+    };
+    assert!(names("label").iter().map(Vec::as_slice).eq(model.labels().names().map(str::as_bytes)));
+    assert!(names("node").iter().map(Vec::as_slice).eq(model.extractor().nodes().keys()));
+    assert!(names("edge").iter().map(Vec::as_slice).eq(model.extractor().edges().keys()));
+    let (offsets, labels, values) =
+        (longs("node.offsets"), words("node.labels", Dtype::I32), words("node.weights", Dtype::F32));
+    assert_eq!(offsets.len(), model.nodes().features() + 1);
+    for (id, two) in offsets.windows(2).enumerate() {
+        let row: Vec<_> = (two[0]..two[1]).map(|i| (labels[i], f32::from_bits(values[i]))).collect();
+        assert_eq!(Some(row), weights(&model, model.extractor().nodes().key(id as u32).unwrap()));
+    }
+    let edges: Vec<_> = longs("edge.features").into_iter().zip(words("edge.from", Dtype::I32)).collect();
+    let ends: Vec<_> =
+        words("edge.to", Dtype::I32).into_iter().zip(words("edge.weights", Dtype::F32)).collect();
+    let found =
+        edges.iter().zip(&ends).map(|(&(id, from), &(to, bits))| (id, from, to, f32::from_bits(bits)));
+    let expected = (0..model.edges().features())
+        .flat_map(|id| model.edges().pairs(id as u32).iter().map(move |p| (id, p.from, p.to, p.weight)));
+    assert!(found.eq(expected));
+    assert_eq!(words("end", Dtype::F32), vec![(-0.5f32).to_bits(); model.labels().len()]);
+}
+
+/// How long a model of about a million features and 100 MB takes to load: `cargo test --release --test model_file
+/// measure -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn measure_loading() {
+    const FEATURES: usize = 1_000_000;
+    const LABELS: usize = 1_000;
+    let mut random = Random::new(7);
+    let keys: Vec<String> =
+        (0..FEATURES).map(|i| format!("suf{}={:x}", i % 10, random.next() >> 20)).collect();
+    let mut nodes = NodeWeightsBuilder::new(LABELS);
+    for i in 0..FEATURES {
+        let step = if i % 1000 == 0 { 1 } else { 125 };
+        let first = random.below(step) as u32;
+        nodes.push((first..LABELS as u32).step_by(step).map(|y| (y, 0.5 + y as f32))).unwrap();
+    }
+    let mut pairs = Vec::new();
+    for from in 0..LABELS as u32 {
+        let weight = 0.25 + from as f32;
+        pairs.extend((from % 20..LABELS as u32).step_by(20).map(|to| EdgeWeight { from, to, weight }));
+    }
+    let model = Model::new(ModelParts {
+        labels: LabelSet::from_names((0..LABELS).map(|y| format!("label{y}"))),
+        extractor: Extractor::from_parts(
+            FeatureSource::Preset(Preset::Words),
+            Dictionary::from_keys(&keys),
+            Dictionary::from_keys(["B"]),
+            Dictionary::default(),
+            1,
+        ),
+        nodes: nodes.finish(),
+        edges: EdgeWeights::new(LABELS, [pairs]).unwrap(),
+        start: None,
+        end: None,
+        about: vec![],
+    })
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.kbest");
+    let begun = Instant::now();
+    model.save(&path).unwrap();
+    let saved = begun.elapsed();
+    let megabytes = std::fs::metadata(&path).unwrap().len() as f64 / 1e6;
+    println!("{megabytes:.1} MB, saved in {:.1} ms", saved.as_secs_f64() * 1e3);
+    for _ in 0..9 {
+        let begun = Instant::now();
+        let loaded = Model::load(&path).unwrap();
+        let time = begun.elapsed();
+        assert!(matches!(loaded.nodes().row(1), Row::List(_)));
+        println!("loaded in {:.1} ms", time.as_secs_f64() * 1e3);
+    }
+}
