@@ -10,6 +10,7 @@
 //! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
 
 mod edge_weights;
+pub mod import;
 mod node_weights;
 
 pub use edge_weights::{EdgeWeight, EdgeWeights};
