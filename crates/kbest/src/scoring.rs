@@ -17,16 +17,12 @@
 //! let (nodes, edges) = (Dictionary::from_keys(["U0:time"]), Dictionary::from_keys(["B"]));
 //! let mut weights = NodeWeightsBuilder::new(2);
 //! weights.push([(1, 2.0)])?;
-//! let model = Model::new(ModelParts {
-//!     labels: LabelSet::from_names(["VERB", "NOUN"]),
-//!     extractor: Extractor::from_parts(FeatureSource::Template(template), nodes, edges, Dictionary::default(), 1),
-//!     nodes: weights.finish(),
-//!     edges: EdgeWeights::new(2, [vec![EdgeWeight { from: 1, to: 0, weight: 0.5 }]])?,
-//!     start: None,
-//!     end: None,
-//!     voters: None,
-//!     about: vec![],
-//! })?;
+//! let model = Model::new(ModelParts::new(
+//!     LabelSet::from_names(["VERB", "NOUN"]),
+//!     Extractor::from_parts(FeatureSource::Template(template), nodes, edges, Dictionary::default(), 1),
+//!     weights.finish(),
+//!     EdgeWeights::new(2, [vec![EdgeWeight { from: 1, to: 0, weight: 0.5 }]])?,
+//! ))?;
 //! let (mut features, mut buffer) = (FeatureBuffer::new(), ScoreBuffer::new());
 //! model.extractor().extract(&Sequence::from_tokens(["time", "flies"]), &mut features)?;
 //! let lattice = lattice(&model, &features, &mut buffer)?;

@@ -363,6 +363,7 @@ fn pruning_drops_weights_and_features() {
         edges: EdgeWeights::new(5, edges).unwrap(),
         start: Some(vec![0.0, 0.01, 0.0, 0.0, 0.0]),
         end: None,
+        voters: None,
         about: vec![("a".into(), "b".into())],
     })
     .unwrap();
@@ -483,6 +484,7 @@ fn measure_loading() {
         edges: EdgeWeights::new(LABELS, [pairs]).unwrap(),
         start: None,
         end: None,
+        voters: None,
         about: vec![],
     })
     .unwrap();

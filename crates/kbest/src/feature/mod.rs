@@ -1,7 +1,7 @@
 //! From sequences to numbered features.
 //!
-//! **What.** A [`FeatureSource`] says which features a position has: a CRF++ [template](crate::Template), the attributes of
-//! CRFsuite's items, or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
+//! **What.** A [`FeatureSource`] says which features a position has: a CRF++ [template](crate::Template), Wapiti's
+//! [patterns](crate::Patterns), the attributes of CRFsuite's items, or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
 //! it becomes an [`Extractor`], which turns a [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position,
 //! unknown features left out. Features of one label (*node features*) and of two neighbouring labels (*edge features*) are
 //! numbered apart, because their weights have different shapes: `L` numbers and `L x L`.

@@ -2,6 +2,7 @@
 
 use super::preset::{self, Preset};
 use crate::error::{Error, Result};
+use crate::pattern::Patterns;
 use crate::sequence::Sequence;
 use crate::template::Template;
 
@@ -13,6 +14,8 @@ pub(super) const LABEL_BIGRAM: &[u8] = b"B";
 pub enum FeatureSource {
     /// A CRF++ template over the columns.
     Template(Template),
+    /// Patterns of Wapiti over the columns.
+    Patterns(Patterns),
     /// Every cell is a feature, its value included (CRFsuite's items); label bigrams.
     Items,
     /// A set made for people without a template; label bigrams.
@@ -20,10 +23,12 @@ pub enum FeatureSource {
 }
 
 impl FeatureSource {
-    /// `template`, `items`, or the name of the preset.
+    /// `template`, `patterns`, `lone-patterns`, `items`, or the name of the preset.
     pub fn name(&self) -> &'static str {
         match self {
             FeatureSource::Template(_) => "template",
+            FeatureSource::Patterns(patterns) if patterns.lone() => "lone-patterns",
+            FeatureSource::Patterns(_) => "patterns",
             FeatureSource::Items => "items",
             FeatureSource::Preset(preset) => preset.name(),
         }
@@ -33,6 +38,10 @@ impl FeatureSource {
     pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
         let needed = match self {
             FeatureSource::Template(template) => template.columns(),
+            FeatureSource::Patterns(patterns) => {
+                patterns.check(sequence)?;
+                patterns.columns()
+            }
             FeatureSource::Items => 0,
             FeatureSource::Preset(Preset::Words | Preset::Morphology) => 1,
             FeatureSource::Preset(Preset::Columns) => columns,
@@ -64,6 +73,9 @@ impl FeatureSource {
                     visit(key, 1.0);
                 }
             }
+            FeatureSource::Patterns(patterns) => {
+                patterns.visit_nodes(sequence, t, key, |key| visit(key, 1.0));
+            }
             FeatureSource::Items => {
                 let values = sequence.values(t);
                 for (i, name) in sequence.cells(t).enumerate() {
@@ -88,19 +100,29 @@ impl FeatureSource {
         key: &mut Vec<u8>,
         mut visit: impl FnMut(&[u8]),
     ) {
-        let FeatureSource::Template(template) = self else { return visit(LABEL_BIGRAM) };
-        for rule in template.bigrams() {
-            key.clear();
-            rule.expand(sequence, t, key);
-            visit(key);
+        match self {
+            FeatureSource::Template(template) => {
+                for rule in template.bigrams() {
+                    key.clear();
+                    rule.expand(sequence, t, key);
+                    visit(key);
+                }
+            }
+            FeatureSource::Patterns(patterns) => patterns.visit_edges(sequence, t, key, visit),
+            FeatureSource::Items | FeatureSource::Preset(_) => visit(LABEL_BIGRAM),
         }
     }
 
     /// Visits the edge features that are the same for every step of every sequence.
     pub(super) fn visit_shared_edges(&self, mut visit: impl FnMut(&[u8])) {
-        let FeatureSource::Template(template) = self else { return visit(LABEL_BIGRAM) };
-        for rule in template.bigrams().iter().filter(|rule| !rule.looks_at_input()) {
-            visit(rule.line().as_bytes());
+        match self {
+            FeatureSource::Template(template) => {
+                for rule in template.bigrams().iter().filter(|rule| !rule.looks_at_input()) {
+                    visit(rule.line().as_bytes());
+                }
+            }
+            FeatureSource::Patterns(patterns) => patterns.visit_shared_edges(visit),
+            FeatureSource::Items | FeatureSource::Preset(_) => visit(LABEL_BIGRAM),
         }
     }
 
@@ -108,14 +130,17 @@ impl FeatureSource {
     pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
         match self {
             FeatureSource::Preset(preset) => Some([preset.word_prefix(), word.as_bytes()].concat()),
-            FeatureSource::Template(_) | FeatureSource::Items => None,
+            FeatureSource::Template(_) | FeatureSource::Patterns(_) | FeatureSource::Items => None,
         }
     }
 
     /// True if an edge feature looks at the sequence, so that edges differ from step to step.
     pub fn has_observed_edges(&self) -> bool {
-        let FeatureSource::Template(template) = self else { return false };
-        template.bigrams().iter().any(|rule| rule.looks_at_input())
+        match self {
+            FeatureSource::Template(template) => template.bigrams().iter().any(|rule| rule.looks_at_input()),
+            FeatureSource::Patterns(patterns) => patterns.has_observed_edges(),
+            FeatureSource::Items | FeatureSource::Preset(_) => false,
+        }
     }
 
     /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).

@@ -14,6 +14,7 @@ use super::{EdgeWeights, Model, ModelParts, NodeWeights, Voters};
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource, Preset, rises_to};
 use crate::label::LabelSet;
+use crate::pattern::{Pattern, Patterns};
 use crate::state::{StateReader, StateWriter};
 use crate::template::Template;
 use std::path::Path;
@@ -32,6 +33,7 @@ type ListSections = [&'static str; 2];
 
 const LABELS: ListSections = ["labels", "labels.ends"];
 const ABOUT: ListSections = ["about", "about.ends"];
+const PATTERNS: ListSections = ["patterns", "patterns.ends"];
 
 const SOURCE: &str = "source";
 const TEMPLATE: &str = "template";
@@ -93,6 +95,9 @@ impl Model {
             let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
             writer.section(TEMPLATE, text.into_bytes());
         }
+        if let FeatureSource::Patterns(patterns) = extractor.source() {
+            write_list(&mut writer, PATTERNS, patterns.patterns().iter().map(Pattern::line))?;
+        }
         writer.section(COLUMNS, vec![extractor.columns() as u64]);
         write_dictionary(&mut writer, NODES, extractor.nodes());
         let (starts, words) = self.nodes().arrays();
@@ -118,7 +123,7 @@ impl Model {
 fn from_container(file: &Container, name: &str) -> Result<Model> {
     let singles =
         [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
-    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &singles].concat();
+    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &PATTERNS, &singles].concat();
     file.expect_only(&known)?;
     let names = read_list(file, LABELS)?;
     let labels = LabelSet::from_names(&names);
@@ -157,6 +162,11 @@ fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
         "template" => {
             let place = format!("in {name}");
             FeatureSource::Template(Template::parse_bytes(&file.array::<u8>(TEMPLATE)?, &place)?)
+        }
+        source @ ("patterns" | "lone-patterns") => {
+            let lines = read_list(file, PATTERNS)?;
+            let lines = (1..).zip(&lines).map(|(number, line)| Pattern::parse(line, name, number));
+            FeatureSource::Patterns(Patterns::new(lines.collect::<Result<_>>()?, source == "lone-patterns"))
         }
         "items" => FeatureSource::Items,
         preset => {

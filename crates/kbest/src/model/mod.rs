@@ -18,6 +18,7 @@ mod edge_weights;
 #[cfg(feature = "safetensors")]
 mod export;
 mod file;
+pub mod import;
 mod node_weights;
 mod prune;
 mod voters;
@@ -55,6 +56,22 @@ pub struct ModelParts {
     pub voters: Option<Voters>,
     /// Where the model comes from: pairs of name and text, for people.
     pub about: Vec<(String, String)>,
+}
+
+impl ModelParts {
+    /// Weights of features and nothing else.
+    pub fn new(labels: LabelSet, extractor: Extractor, nodes: NodeWeights, edges: EdgeWeights) -> Self {
+        ModelParts {
+            labels,
+            extractor,
+            nodes,
+            edges,
+            start: None,
+            end: None,
+            voters: None,
+            about: Vec::new(),
+        }
+    }
 }
 
 /// A model, ready to score sequences.

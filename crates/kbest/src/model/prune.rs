@@ -39,21 +39,18 @@ impl Model {
 
         let (nodes, edges) = (nodes.finish(), EdgeWeights::new(labels, pairs)?);
         let removed = self.nodes().stored() + self.edges().stored() - nodes.stored() - edges.stored();
+        let extractor = Extractor::from_parts(
+            old.source().clone(),
+            node_keys,
+            edge_keys,
+            old.frequent_words().clone(),
+            old.columns(),
+        );
         let model = Model::new(ModelParts {
-            labels: self.labels().clone(),
-            extractor: Extractor::from_parts(
-                old.source().clone(),
-                node_keys,
-                edge_keys,
-                old.frequent_words().clone(),
-                old.columns(),
-            ),
-            nodes,
-            edges,
             start: self.start().map(<[f32]>::to_vec),
             end: self.end().map(<[f32]>::to_vec),
-            voters: None,
             about: self.about().to_vec(),
+            ..ModelParts::new(self.labels().clone(), extractor, nodes, edges)
         })?;
         Ok((model, removed))
     }

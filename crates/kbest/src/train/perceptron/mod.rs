@@ -317,16 +317,8 @@ impl Trainer for Perceptron<'_> {
         let averaged = self.options.averaging == Averaging::Averaged;
         let (nodes, edges) = self.weights.finished(averaged.then_some((self.clock + 1) as f64))?;
         let voters = self.voters.clone().map(VotersBuilder::finish);
-        Model::new(ModelParts {
-            labels: self.data.labels().clone(),
-            extractor: self.data.extractor().clone(),
-            nodes,
-            edges,
-            start: None,
-            end: None,
-            voters,
-            about: vec![],
-        })
+        let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
+        Model::new(ModelParts { voters, ..ModelParts::new(labels, extractor, nodes, edges) })
     }
 
     fn save(&self, state: &mut StateWriter) {

@@ -1,0 +1,155 @@
+//! Models of other programs: CRFsuite, CRF++ and Wapiti.
+//!
+//! **What.** [`read`] finds out from a file's first bytes which program wrote it and makes a [`Model`] that gives the same
+//! labels as that program; k best paths, marginals and every decoder come with it. There is a function a format for bytes
+//! that are in memory already.
+//!
+//! | program | model | features | input for tagging |
+//! |---|---|---|---|
+//! | CRFsuite | binary | [`FeatureSource::Items`](crate::feature::FeatureSource::Items) | items |
+//! | CRF++ | text (`crf_learn -t`) | [`FeatureSource::Template`](crate::feature::FeatureSource::Template) | columns |
+//! | Wapiti | text, of type `maxent` or `crf` | [`FeatureSource::Patterns`](crate::feature::FeatureSource::Patterns) | columns |
+//!
+//! **Trust.** None: every count, offset and length is checked before it is used, memory follows the size of the file and
+//! not the numbers in it, and whatever is wrong is an error with its line or byte.
+//!
+//! **What differs.** Weights become `f32`, as CRF++ itself has them: two paths whose scores in double precision agree to
+//! about seven digits may change places. Page: `docs/formats/import.md`.
+//!
+//! **Cost.** One pass over the file, which is held in memory beside the model while it lasts.
+//!
+//! ```
+//! use kbest::{Sequence, Tagger, model::import};
+//! let model = "version: 100\ncost-factor: 1\nmaxid: 4\nxsize: 1\n\nNOUN\nVERB\n\nU:%x[0,0]\n\n\
+//!              0 U:flies\n2 U:time\n\n-1\n1.5\n2\n0\n";
+//! let model = import::crfpp(model.as_bytes(), "model.txt")?;
+//! let mut tagger = Tagger::new(model.into());
+//! let answer = tagger.tag(&Sequence::from_tokens(["time", "flies"]), 1)?;
+//! assert_eq!(answer.best().labels, [0, 1]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod crfpp;
+mod crfsuite;
+mod float;
+mod text;
+mod wapiti;
+
+pub use crfpp::crfpp;
+pub use crfsuite::crfsuite;
+pub use wapiti::wapiti;
+
+use super::Model;
+use crate::error::{Error, Result};
+use crate::feature::Dictionary;
+use crate::label::LabelSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A program whose models can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// CRFsuite's binary model.
+    CrfSuite,
+    /// CRF++'s text model.
+    Crfpp,
+    /// Wapiti's text model.
+    Wapiti,
+}
+
+impl Origin {
+    /// The origin of the model that begins with these bytes, if it is known.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let begins =
+            [(Origin::CrfSuite, &b"lCRF"[..]), (Origin::Crfpp, b"version:"), (Origin::Wapiti, b"#mdl#")];
+        begins.iter().find(|(_, begin)| bytes.starts_with(begin)).map(|(origin, _)| *origin)
+    }
+}
+
+/// Reads a model of another program, packed with gzip or not.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is not a model of a known program or a damaged one,
+/// [`Error::Template`] for templates that cannot be read.
+pub fn read(path: impl AsRef<Path>) -> Result<Model> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| Error::io(&name, 0, &error))?;
+    from_bytes(&bytes, &name)
+}
+
+/// As [`read`], from bytes; `file` is what errors call them.
+///
+/// # Errors
+/// As [`read`].
+pub fn from_bytes(bytes: &[u8], file: &str) -> Result<Model> {
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return unpacked(&unpack(bytes, file)?, file);
+    }
+    unpacked(bytes, file)
+}
+
+fn unpacked(bytes: &[u8], file: &str) -> Result<Model> {
+    match Origin::of(bytes) {
+        Some(Origin::CrfSuite) => crfsuite(bytes, file),
+        Some(Origin::Crfpp) => crfpp(bytes, file),
+        Some(Origin::Wapiti) => wapiti(bytes, file),
+        None => {
+            let expected = "a model of CRFsuite, a text model of CRF++ (crf_learn -t) or of Wapiti";
+            Err(Error::data(file, 0, expected, beginning(bytes)))
+        }
+    }
+}
+
+/// What to say of a file that is none of ours.
+fn beginning(bytes: &[u8]) -> String {
+    const CRFPP_VERSION: [u8; 4] = 100u32.to_le_bytes();
+    match bytes {
+        [] => "an empty file".into(),
+        _ if bytes.starts_with(&CRFPP_VERSION) => "what looks like a binary model of CRF++".into(),
+        _ => format!("a file that begins with {}", bytes[..bytes.len().min(12)].escape_ascii()),
+    }
+}
+
+/// The longest beginning that tells a model of another program.
+#[cfg(feature = "gzip")]
+const HEAD: usize = 64;
+
+#[cfg(feature = "gzip")]
+fn unpack(bytes: &[u8], file: &str) -> Result<Vec<u8>> {
+    let mut decoder = flate2::bufread::MultiGzDecoder::new(bytes);
+    let mut unpacked = Vec::new();
+    let broken = |error: std::io::Error| Error::data(file, 0, "a whole gzip archive", error);
+    // An archive of something else may unpack to any size: look first.
+    decoder.by_ref().take(HEAD as u64).read_to_end(&mut unpacked).map_err(broken)?;
+    if Origin::of(&unpacked).is_some() {
+        decoder.read_to_end(&mut unpacked).map_err(broken)?;
+    }
+    Ok(unpacked)
+}
+
+#[cfg(not(feature = "gzip"))]
+fn unpack(_: &[u8], file: &str) -> Result<Vec<u8>> {
+    Err(Error::data(file, 0, "a model (this build cannot unpack gzip)", "a gzip archive"))
+}
+
+/// Features by number, each of which may be there once only.
+fn dictionary<'a>(keys: impl Iterator<Item = &'a [u8]>) -> std::result::Result<Dictionary, ()> {
+    let mut count = 0;
+    let dictionary = Dictionary::from_keys(keys.inspect(|_| count += 1));
+    if dictionary.len() == count { Ok(dictionary) } else { Err(()) }
+}
+
+/// Labels from their names, each of which may stand there once only; the error is the second one's number.
+fn label_set(names: &[&str]) -> std::result::Result<LabelSet, usize> {
+    let labels = LabelSet::from_names(names);
+    if labels.len() == names.len() {
+        return Ok(labels);
+    }
+    // Names that come again are left out, so from the first of them on numbers differ from places.
+    let twice = names.iter().enumerate().position(|(i, name)| labels.id(name) != u32::try_from(i).ok());
+    Err(twice.unwrap_or(0))
+}
