@@ -6,6 +6,7 @@
 //! | trainer | an epoch |
 //! |---|---|
 //! | [`Perceptron`] | decodes each sequence and corrects what was wrong |
+//! | [`Crf`] | computes what the model expects of all sequences (L-BFGS, OWL-QN) or of a few at a time (SGD) and moves towards what is right |
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -30,11 +31,13 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod crf;
 mod data;
 mod growing_weights;
 mod perceptron;
 mod shuffle;
 
+pub use crf::{Crf, CrfOptions, Optimiser};
 pub use data::{Example, TrainingSet};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions};
 
@@ -56,7 +59,7 @@ pub struct EpochReport {
     pub converged: bool,
 }
 
-/// How far an epoch is: called for every sequence.
+/// How far an epoch is: called for every sequence, or every few of them.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress);
 
 /// How far an epoch is.
