@@ -32,31 +32,32 @@
 
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
+use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
 use crate::model::Model;
 
-/// What scoring asks of a model, finished or in training.
-pub trait Weights {
+/// What scoring asks of a model, finished or in training. Scores are `f32`, unless a trainer needs better ones.
+pub trait Weights<S: Float = f32> {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
 
     /// Adds the weights of a node feature, times `value`, to a row of `L` scores.
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]);
+    fn add_nodes(&self, feature: FeatureId, value: S, scores: &mut [S]);
 
     /// The edges of every step, or `None` if edges look at the input.
-    fn shared_edges(&self) -> Option<&Edges<f32>>;
+    fn shared_edges(&self) -> Option<&Edges<S>>;
 
     /// The edges that these features make together.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if a sum is infinite.
-    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>>;
+    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<S>>;
 
     /// Scores of the first label, if any.
-    fn start(&self) -> Option<&[f32]>;
+    fn start(&self) -> Option<&[S]>;
 
     /// Scores of the last label, if any.
-    fn end(&self) -> Option<&[f32]>;
+    fn end(&self) -> Option<&[S]>;
 }
 
 impl Weights for Model {
@@ -87,23 +88,29 @@ impl Weights for Model {
 }
 
 /// The memory of a lattice's scores.
-#[derive(Debug, Default)]
-pub struct ScoreBuffer {
-    nodes: Vec<f32>,            // T x L
-    observed: Option<Observed>, // edges of this sequence alone
+#[derive(Debug)]
+pub struct ScoreBuffer<S: Float = f32> {
+    nodes: Vec<S>,                 // T x L
+    observed: Option<Observed<S>>, // edges of this sequence alone
 }
 
 /// One matrix for each set of edge features that differs, and which of them each step takes.
 #[derive(Debug)]
-struct Observed {
-    edges: Edges<f32>,
+struct Observed<S: Float> {
+    edges: Edges<S>,
     selection: Vec<u32>,
 }
 
-impl ScoreBuffer {
+impl<S: Float> ScoreBuffer<S> {
     /// Empty.
     pub fn new() -> Self {
-        Self::default()
+        ScoreBuffer { nodes: Vec::new(), observed: None }
+    }
+}
+
+impl<S: Float> Default for ScoreBuffer<S> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -111,11 +118,11 @@ impl ScoreBuffer {
 ///
 /// # Errors
 /// [`crate::Error::IllegalScore`] if weights add up to infinity.
-pub fn lattice<'a, W: Weights>(
+pub fn lattice<'a, S: Float, W: Weights<S>>(
     weights: &'a W,
     features: &FeatureBuffer,
-    buffer: &'a mut ScoreBuffer,
-) -> Result<Lattice<'a, f32>> {
+    buffer: &'a mut ScoreBuffer<S>,
+) -> Result<Lattice<'a, S>> {
     score_nodes(weights, features, &mut buffer.nodes);
     let lattice = match weights.shared_edges() {
         Some(edges) => Lattice::new(&buffer.nodes, edges)?,
@@ -135,16 +142,16 @@ pub fn lattice<'a, W: Weights>(
 }
 
 /// Node scores, `T x L`.
-fn score_nodes(weights: &impl Weights, features: &FeatureBuffer, nodes: &mut Vec<f32>) {
+fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, nodes: &mut Vec<S>) {
     let labels = weights.labels();
     nodes.clear();
-    nodes.resize(features.len() * labels, 0.0);
+    nodes.resize(features.len() * labels, S::ZERO);
     for (t, row) in nodes.chunks_exact_mut(labels).enumerate() {
         match features.values(t) {
-            None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, 1.0, row)),
+            None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, S::from_f64(1.0), row)),
             Some(values) => {
                 for (&id, &value) in features.nodes(t).iter().zip(values) {
-                    weights.add_nodes(id, value as f32, row);
+                    weights.add_nodes(id, S::from_f64(value), row);
                 }
             }
         }
@@ -152,7 +159,7 @@ fn score_nodes(weights: &impl Weights, features: &FeatureBuffer, nodes: &mut Vec
 }
 
 /// The edges of a sequence whose features look at the input.
-fn observe(weights: &impl Weights, features: &FeatureBuffer) -> Result<Observed> {
+fn observe<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer) -> Result<Observed<S>> {
     let mut distinct: Vec<&[FeatureId]> = Vec::new();
     let mut selection = Vec::with_capacity(features.len());
     for t in 1..features.len() {

@@ -150,7 +150,7 @@ fn crfsuite_scores() {
     assert_eq!(scores(&model, &sequence), expected);
     let bare = import::crfsuite(&crfsuite(&[b"X"], &[], &[]), "model").unwrap();
     let mut tagger = Tagger::new(bare.into());
-    assert_eq!(tagger.tag(&Sequence::from_tokens(["x", "y"]), 1).unwrap().best().labels, [0, 0]);
+    assert_eq!(tagger.tag(&Sequence::from_tokens(["x", "y"]), 1).unwrap().decoded.best().labels, [0, 0]);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn answers(model: Model) -> Vec<(Vec<u32>, f32)> {
     let mut tagger = Tagger::new(Arc::new(model));
     let mut answers = Vec::new();
     for sequence in data(2, false).iter().chain(&data(3, true)) {
-        for path in &tagger.tag(sequence, 3).unwrap().paths {
+        for path in &tagger.tag(sequence, 3).unwrap().decoded.paths {
             answers.push((path.labels.clone(), path.score));
         }
     }
@@ -387,7 +387,7 @@ fn pruning_drops_weights_and_features() {
     assert_eq!((removed, empty.extractor().nodes().len()), (10, 0));
     assert_eq!(Model::from_bytes(&empty.to_bytes().unwrap(), "f").unwrap().nodes().features(), 0);
     let mut tagger = Tagger::new(Arc::new(empty));
-    assert_eq!(tagger.tag(&Sequence::from_tokens(["a", "b"]), 1).unwrap().best().score, 0.01);
+    assert_eq!(tagger.tag(&Sequence::from_tokens(["a", "b"]), 1).unwrap().decoded.best().score, 0.01);
 }
 
 #[test]

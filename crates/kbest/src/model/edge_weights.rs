@@ -26,6 +26,12 @@ impl Plain for EdgeWeight {
     const WORD: usize = 4;
 }
 
+impl EdgeWeight {
+    fn triple(&self) -> (LabelId, LabelId, f32) {
+        (self.from, self.to, self.weight)
+    }
+}
+
 /// Weights of all edge features.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeWeights {
@@ -127,7 +133,7 @@ impl EdgeWeights {
     /// [`Error::IllegalScore`] if the sum is infinite.
     pub fn sum(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
         if let [feature] = features {
-            return edges_of_best_shape(self.labels, self.pairs(*feature));
+            return edges_of_best_shape(self.labels, self.pairs(*feature).iter().map(EdgeWeight::triple));
         }
         let mut pairs: Vec<EdgeWeight> = features.iter().flat_map(|&id| self.pairs(id)).copied().collect();
         pairs.sort_by_key(|pair| (pair.from, pair.to)); // stable: added in the order of the features
@@ -138,6 +144,6 @@ impl EdgeWeights {
             }
             same
         });
-        edges_of_best_shape(self.labels, &pairs)
+        edges_of_best_shape(self.labels, pairs.iter().map(EdgeWeight::triple))
     }
 }

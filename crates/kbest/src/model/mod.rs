@@ -30,7 +30,8 @@ pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 
 use crate::error::{Error, Result};
 use crate::feature::Extractor;
-use crate::label::LabelSet;
+use crate::kernel::Float;
+use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 
 /// Up to this many labels, or from one exception in this many edges on, a matrix is stored whole.
@@ -166,19 +167,20 @@ impl Model {
 
 /// Edges of the shape that suits their number: a whole matrix for few labels or many exceptions, else exceptions from
 /// zero. Pairs are sorted by (from, to) and unique.
-pub(crate) fn edges_of_best_shape(labels: usize, pairs: &[EdgeWeight]) -> Result<Edges<f32>> {
+pub(crate) fn edges_of_best_shape<S: Float>(
+    labels: usize,
+    pairs: impl ExactSizeIterator<Item = (LabelId, LabelId, S)>,
+) -> Result<Edges<S>> {
     if labels <= FEW_LABELS || pairs.len() * FEW_EXCEPTIONS >= labels * labels {
-        let mut matrix = vec![0.0; labels * labels];
-        for pair in pairs {
-            matrix[pair.from as usize * labels + pair.to as usize] = pair.weight;
-        }
+        let mut matrix = vec![S::ZERO; labels * labels];
+        pairs.for_each(|(from, to, weight)| matrix[from as usize * labels + to as usize] = weight);
         return Edges::dense(labels, matrix);
     }
     let (mut from, mut to, mut scores) = (Vec::new(), Vec::new(), Vec::new());
-    for pair in pairs {
-        from.push(pair.from);
-        to.push(pair.to);
-        scores.push(pair.weight);
+    for (p, y, weight) in pairs {
+        from.push(p);
+        to.push(y);
+        scores.push(weight);
     }
-    Edges::sparse(labels, 0.0, &from, &to, &scores)
+    Edges::sparse(labels, S::ZERO, &from, &to, &scores)
 }

@@ -6,6 +6,7 @@
 //! | trainer | an epoch |
 //! |---|---|
 //! | [`Perceptron`] | decodes each sequence and corrects what was wrong |
+//! | [`Crf`] | computes what the model expects of all sequences (L-BFGS, OWL-QN) or of a few at a time (SGD) and moves towards what is right |
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -31,18 +32,21 @@
 //! ```
 
 mod checkpoint;
+mod crf;
 mod data;
 mod growing_weights;
 mod perceptron;
 mod schedule;
 
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
+pub use crf::{Crf, CrfOptions, Optimiser};
 pub use data::{Example, TrainingSet};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use schedule::{EpochEnd, Schedule, Standing, accuracy};
 
 use crate::error::Result;
 use crate::model::Model;
+use crate::random::Random;
 use crate::state::{StateReader, StateWriter};
 
 /// What an epoch achieved, on the training data.
@@ -60,7 +64,7 @@ pub struct EpochReport {
     pub converged: bool,
 }
 
-/// How far an epoch is: called for every sequence.
+/// How far an epoch is: called for every sequence, or every few of them.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress);
 
 /// How far an epoch is.
@@ -96,4 +100,10 @@ pub trait Trainer {
     /// # Errors
     /// [`crate::Error::Shape`] or the like for bytes that it did not write.
     fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()>;
+}
+
+/// An order of `len` examples that depends on seed and epoch alone, so that a resumed run goes on as if it had never
+/// stopped.
+fn shuffled(len: usize, seed: u64, epoch: usize) -> Vec<u32> {
+    Random::new(seed ^ (epoch as u64).rotate_left(32)).shuffled(len)
 }

@@ -20,12 +20,11 @@
 mod change;
 
 use super::growing_weights::GrowingWeights;
-use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
+use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet, shuffled};
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::model::{Model, ModelParts, VotersBuilder};
-use crate::random::Random;
 use crate::scoring::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 use change::{Change, difference, merge, scale};
@@ -285,9 +284,7 @@ fn record(voters: &mut VotersBuilder, change: Change) {
 
 impl Trainer for Perceptron<'_> {
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
-        // Depends on seed and epoch alone, so that a resumed run goes on as if it had never stopped.
-        let seed = self.options.seed ^ (self.epochs as u64).rotate_left(32);
-        let order = Random::new(seed).shuffled(self.data.examples().len());
+        let order = shuffled(self.data.examples().len(), self.options.seed, self.epochs);
         let tally = if self.options.threads > 1 {
             self.learn_in_parts(&order, on_progress)?
         } else {

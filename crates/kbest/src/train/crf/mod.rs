@@ -1,0 +1,268 @@
+//! Conditional random fields: the weights that make the right labels likeliest.
+//!
+//! **What.** A [`Crf`] minimises
+//!
+//! ```text
+//! sum over sequences of weight * (log Z - score of the right labels)  +  c1 * sum |w|  +  c2 * sum w^2
+//! ```
+//!
+//! which is convex: whichever optimiser gets there, the model is the same. [`Optimiser::Lbfgs`] walks down the whole
+//! sum; with `c1 > 0` it becomes OWL-QN, and most weights become exactly zero. [`Optimiser::Sgd`] learns from a few
+//! sequences at a time and is near the minimum after few epochs, if not quite there. There is a weight for each pair of
+//! feature and label, and each triple of edge feature and two labels, that occurs in the training data; or for all of them
+//! ([`CrfOptions::all_states`], [`CrfOptions::all_transitions`]).
+//!
+//! **Why.** Its scores are logarithms of probabilities, so that posteriors mean something, which a perceptron's do not.
+//! **Cost.** A forward-backward a sequence and epoch: `T L^2` multiplications with few labels, `T` times the observed label
+//! pairs with many. A dozen vectors as long as the weights, and one a thread. Sums do not depend on the number of
+//! threads. **When not.** With thousands of labels the perceptron, which only decodes, learns much faster.
+//!
+//! An epoch of L-BFGS is an iteration: one pass over the data, sometimes more. **Papers.** Lafferty, McCallum & Pereira
+//! 2001; Sha & Pereira 2003. Options, defaults and tests for convergence are those of CRFsuite (Okazaki 2007).
+//!
+//! ```
+//! use kbest::feature::{FeatureSource, Preset};
+//! use kbest::train::{Crf, CrfOptions, Trainer, TrainingSet};
+//! use kbest::{Sequence, Tagger};
+//! use std::sync::Arc;
+//!
+//! let mut sequence = Sequence::new();
+//! for (word, label) in [("the", "DET"), ("old", "NOUN"), ("man", "VERB"), ("the", "DET"), ("boats", "NOUN")] {
+//!     sequence.push([word]);
+//!     sequence.set_label(label);
+//! }
+//! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Words), 1)?;
+//! let mut trainer = Crf::new(&data, CrfOptions { c2: 0.1, ..CrfOptions::default() })?;
+//! while !trainer.epoch(&mut |_| ())?.converged {}
+//! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
+//! let answer = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 1)?.decoded.best().labels.clone();
+//! let names: Vec<_> = answer.iter().map(|&y| tagger.model().labels().name(y).unwrap()).collect();
+//! assert_eq!(names, ["DET", "NOUN"]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+mod expectation;
+mod lbfgs;
+mod parameters;
+mod sgd;
+
+use super::{EpochReport, OnProgress, Trainer, TrainingSet};
+use crate::error::{Error, Result};
+use crate::model::{Model, ModelParts};
+use crate::state::{StateReader, StateWriter};
+use expectation::{Batch, Tally};
+use lbfgs::Lbfgs;
+use parameters::{Current, Parameters};
+use sgd::{Pace, Sgd};
+use std::collections::VecDeque;
+
+/// How the minimum is looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Optimiser {
+    /// L-BFGS; OWL-QN if `c1` is above zero.
+    Lbfgs,
+    /// Stochastic gradient descent with AdaGrad's step sizes.
+    Sgd {
+        /// Size of the first step of each weight.
+        rate: f64,
+        /// Sequences a step.
+        batch: usize,
+        /// Decides the order of the sequences.
+        seed: u64,
+    },
+}
+
+/// How a CRF learns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrfOptions {
+    /// How the minimum is looked for.
+    pub optimiser: Optimiser,
+    /// Strength of the L1 term `c1 * sum |w|`; L-BFGS only.
+    pub c1: f64,
+    /// Strength of the L2 term `c2 * sum w^2`.
+    pub c2: f64,
+    /// Weights for all labels of each feature, observed or not.
+    pub all_states: bool,
+    /// Weights for all pairs of labels of each edge feature, observed or not.
+    pub all_transitions: bool,
+    /// Converged if the gradient is shorter than this times the weights (or than this, if they are shorter than 1).
+    pub epsilon: f64,
+    /// Converged if the loss of this many epochs ago is larger by no more than `delta` of the loss now.
+    pub period: usize,
+    /// See `period`.
+    pub delta: f64,
+    /// Threads that compute gradients; L-BFGS only. The result does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for CrfOptions {
+    fn default() -> Self {
+        CrfOptions {
+            optimiser: Optimiser::Lbfgs,
+            c1: 0.0,
+            c2: 1.0,
+            all_states: false,
+            all_transitions: false,
+            epsilon: 1e-5,
+            period: 10,
+            delta: 1e-5,
+            threads: 1,
+        }
+    }
+}
+
+impl CrfOptions {
+    fn check(&self) -> Result<()> {
+        let positive = |what: &str, value: f64| match value.is_finite() && value >= 0.0 {
+            true => Ok(()),
+            false => Err(Error::shape(what, "a finite number, zero or above", value)),
+        };
+        positive("c1", self.c1)?;
+        positive("c2", self.c2)?;
+        if let Optimiser::Sgd { rate, batch, .. } = self.optimiser {
+            positive("the rate of SGD", rate)?;
+            if batch == 0 {
+                return Err(Error::shape("sequences a step of SGD", "at least 1", 0));
+            }
+            if self.c1 > 0.0 {
+                return Err(Error::shape("c1 (an L1 term needs L-BFGS)", "0 with SGD", self.c1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A CRF in training.
+#[derive(Debug)]
+pub struct Crf<'d> {
+    data: &'d TrainingSet,
+    options: CrfOptions,
+    parameters: Parameters,
+    descent: Descent<'d>,
+    losses: VecDeque<f64>,     // of the last `period` epochs
+    last: Option<EpochReport>, // set once converged
+}
+
+/// The optimiser at work.
+#[derive(Debug)]
+enum Descent<'d> {
+    Lbfgs(Lbfgs, Batch<'d>),
+    Sgd(Sgd),
+}
+
+impl<'d> Crf<'d> {
+    /// All weights zero.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for an option out of its range.
+    pub fn new(data: &'d TrainingSet, options: CrfOptions) -> Result<Self> {
+        options.check()?;
+        let parameters = Parameters::new(
+            data.labels().len(),
+            data.extractor(),
+            data.examples(),
+            options.all_states,
+            options.all_transitions,
+        );
+        let descent = match options.optimiser {
+            Optimiser::Lbfgs => {
+                let batch = Batch::new(&parameters, data.examples(), options.threads);
+                Descent::Lbfgs(Lbfgs::new(vec![0.0; parameters.len()], options.c1), batch)
+            }
+            Optimiser::Sgd { rate, batch, seed } => {
+                Descent::Sgd(Sgd::new(&parameters, Pace { rate, batch, seed, c2: options.c2 }))
+            }
+        };
+        Ok(Crf { data, options, parameters, descent, losses: VecDeque::new(), last: None })
+    }
+
+    /// Number of weights, zero or not.
+    pub fn weights(&self) -> usize {
+        self.parameters.len()
+    }
+
+    fn vector(&self) -> &[f64] {
+        match &self.descent {
+            Descent::Lbfgs(lbfgs, _) => lbfgs.x(),
+            Descent::Sgd(sgd) => sgd.weights(),
+        }
+    }
+
+    /// One iteration: how many positions are right, the loss, and whether the gradient has vanished.
+    fn descend(&mut self, on_progress: OnProgress<'_>) -> Result<(usize, f64, bool)> {
+        let (parameters, c2) = (&self.parameters, self.options.c2);
+        match &mut self.descent {
+            Descent::Lbfgs(lbfgs, batch) => {
+                let mut right = 0;
+                let iteration = lbfgs.iterate(&mut |weights, gradient| {
+                    let current = Current::new(parameters, weights)?;
+                    let tally = batch.evaluate(&current, gradient, on_progress)?;
+                    right = tally.right;
+                    gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += 2.0 * c2 * w);
+                    Ok(tally.loss + c2 * squared_length(weights))
+                })?;
+                let flat = iteration.gradient_ratio <= self.options.epsilon;
+                Ok((right, iteration.value, flat || !iteration.moved))
+            }
+            Descent::Sgd(sgd) => {
+                let Tally { loss, right } = sgd.epoch(parameters, self.data.examples(), on_progress)?;
+                Ok((right, loss + c2 * squared_length(sgd.weights()), false))
+            }
+        }
+    }
+
+    /// Whether the loss has hardly changed for `period` epochs.
+    fn stands_still(&mut self, loss: f64) -> bool {
+        if self.options.period == 0 {
+            return false;
+        }
+        let full = self.losses.len() >= self.options.period;
+        let before = if full { self.losses.pop_front() } else { None };
+        self.losses.push_back(loss);
+        before.is_some_and(|before| before - loss <= self.options.delta * loss)
+    }
+}
+
+fn squared_length(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum()
+}
+
+impl Trainer for Crf<'_> {
+    fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
+        if let Some(last) = self.last {
+            return Ok(last);
+        }
+        let (right, loss, flat) = self.descend(on_progress)?;
+        let report = EpochReport {
+            sequences: self.data.examples().len(),
+            tokens: self.data.tokens(),
+            right,
+            loss,
+            converged: self.stands_still(loss) || flat,
+        };
+        self.last = report.converged.then_some(report);
+        Ok(report)
+    }
+
+    fn model(&self) -> Result<Model> {
+        let (nodes, edges) = self.parameters.finished(self.vector())?;
+        let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
+        Model::new(ModelParts::new(labels, extractor, nodes, edges))
+    }
+
+    fn save(&self, state: &mut StateWriter) {
+        state.list(self.losses.iter().copied());
+        match &self.descent {
+            Descent::Lbfgs(lbfgs, _) => lbfgs.save(state),
+            Descent::Sgd(sgd) => sgd.save(state),
+        }
+    }
+
+    fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
+        self.losses = state.list()?.into();
+        match &mut self.descent {
+            Descent::Lbfgs(lbfgs, _) => lbfgs.restore(state),
+            Descent::Sgd(sgd) => sgd.restore(state),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Stochastic gradient descent with a step size of its own for each weight (AdaGrad), and L2.
+//!
+//! ```text
+//! G_j += g_j^2,   rate_j = rate / sqrt(G_j)
+//! w_j = (w_j - rate_j g_j) / (1 + 2 c2 rate_j / batches)
+//! ```
+//!
+//! for each batch of sequences with gradient `g`. The division is the L2 term, a part for each batch of an epoch (the proximal
+//! step, which cannot overshoot). **Cost.** Only weights whose features occur in the batch change: the divisions that the
+//! others miss are made up for when their feature comes next, which is exact, because `rate_j` rests meanwhile.
+//!
+//! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
+
+use super::expectation::{Expectations, Tally};
+use super::parameters::{Current, Parameters};
+use crate::error::{Error, Result};
+use crate::state::{StateReader, StateWriter};
+use crate::train::{Example, OnProgress, Progress, shuffled};
+use std::ops::Range;
+
+/// How the descent goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) rate: f64,
+    pub(super) batch: usize,
+    pub(super) seed: u64,
+    pub(super) c2: f64,
+}
+
+/// A descent under way. A *row* is the weights of one feature.
+#[derive(Debug)]
+pub(super) struct Sgd {
+    pace: Pace,
+    weights: Vec<f64>,
+    squares: Vec<f64>,   // G
+    shrunk: Vec<u64>,    // one a row: how many batches it has been divided for
+    batches: u64,        // done
+    epochs: usize,       // done
+    touched: Vec<usize>, // the rows of a batch
+    expectations: Expectations,
+}
+
+impl Sgd {
+    /// All weights zero.
+    pub(super) fn new(parameters: &Parameters, pace: Pace) -> Self {
+        Sgd {
+            pace,
+            weights: vec![0.0; parameters.len()],
+            squares: vec![0.0; parameters.len()],
+            shrunk: vec![0; parameters.rows()],
+            batches: 0,
+            epochs: 0,
+            touched: Vec::new(),
+            expectations: Expectations::new(parameters),
+        }
+    }
+
+    /// The weights after the last epoch.
+    pub(super) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Remembers all that the next epoch depends on.
+    pub(super) fn save(&self, state: &mut StateWriter) {
+        state.number(self.batches);
+        state.number(self.epochs as u64);
+        state.list(self.weights.iter().copied());
+        state.list(self.squares.iter().copied());
+    }
+
+    /// What [`Sgd::save`] remembered.
+    pub(super) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
+        self.batches = state.number()?;
+        self.epochs = state.number::<u64>()? as usize;
+        self.shrunk.fill(self.batches); // so an epoch ends
+        for vector in [&mut self.weights, &mut self.squares] {
+            let restored: Vec<f64> = state.list()?;
+            if restored.len() != vector.len() {
+                let expected = format!("{} weights", vector.len());
+                return Err(Error::shape("training state", expected, restored.len()));
+            }
+            *vector = restored;
+        }
+        Ok(())
+    }
+
+    /// One pass over the examples; the loss is that of each batch before it was learnt from.
+    pub(super) fn epoch(
+        &mut self,
+        parameters: &Parameters,
+        examples: &[Example],
+        on_progress: OnProgress<'_>,
+    ) -> Result<Tally> {
+        self.expectations.tally = Tally::default();
+        let order = shuffled(examples.len(), self.pace.seed, self.epochs);
+        let batches = order.chunks(self.pace.batch);
+        let shrinkage = 2.0 * self.pace.c2 / batches.len() as f64;
+        let mut progress = Progress::default();
+        for batch in batches {
+            let batch = || batch.iter().map(|&i| &examples[i as usize]);
+            self.touch(parameters, batch(), shrinkage);
+            self.learn(parameters, batch(), shrinkage)?;
+            progress.done += batch().count();
+            progress.tokens += batch().map(|example| example.gold.len()).sum::<usize>();
+            progress.right = self.expectations.tally.right;
+            on_progress(progress);
+        }
+        for row in 0..parameters.rows() {
+            let missed = self.batches - self.shrunk[row];
+            self.shrink(parameters.range_of_row(row), shrinkage, missed);
+            self.shrunk[row] = self.batches;
+        }
+        self.epochs += 1;
+        Ok(self.expectations.tally)
+    }
+
+    /// Lists the rows of a batch and brings them up to date.
+    fn touch<'e>(
+        &mut self,
+        parameters: &Parameters,
+        batch: impl Iterator<Item = &'e Example>,
+        shrinkage: f64,
+    ) {
+        self.touched.clear();
+        for Example { features, .. } in batch {
+            for t in 0..features.len() {
+                let nodes = features.nodes(t).iter().map(|&feature| parameters.row_of_node(feature));
+                let edges = features.edges(t).iter().map(|&feature| parameters.row_of_edge(feature));
+                for row in nodes.chain(edges) {
+                    if self.shrunk[row] > self.batches {
+                        continue; // listed already
+                    }
+                    let missed = self.batches - self.shrunk[row];
+                    self.shrink(parameters.range_of_row(row), shrinkage, missed);
+                    self.shrunk[row] = self.batches + 1; // this batch's own share comes with its step
+                    self.touched.push(row);
+                }
+            }
+        }
+        self.batches += 1;
+    }
+
+    /// The step of a batch.
+    fn learn<'e>(
+        &mut self,
+        parameters: &Parameters,
+        batch: impl Iterator<Item = &'e Example> + Clone,
+        shrinkage: f64,
+    ) -> Result<()> {
+        let current = Current::new(parameters, &self.weights)?;
+        self.expectations.add(&current, batch.clone())?;
+        let gradient = &mut self.expectations.gradient;
+        batch.for_each(|example| parameters.add_gold(example, -example.weight, gradient));
+        for &row in &self.touched {
+            for i in parameters.range_of_row(row) {
+                let g = std::mem::take(&mut gradient[i]);
+                self.squares[i] += g * g;
+                if self.squares[i] > 0.0 {
+                    let rate = self.pace.rate / self.squares[i].sqrt();
+                    self.weights[i] = (self.weights[i] - rate * g) / (1.0 + shrinkage * rate);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The divisions of some batches that did not touch these weights.
+    fn shrink(&mut self, range: Range<usize>, shrinkage: f64, batches: u64) {
+        if batches == 0 || shrinkage == 0.0 {
+            return;
+        }
+        for (weight, square) in self.weights[range.clone()].iter_mut().zip(&self.squares[range]) {
+            if *weight != 0.0 {
+                let rate = self.pace.rate / square.sqrt();
+                *weight *= (-(batches as f64) * (shrinkage * rate).ln_1p()).exp();
+            }
+        }
+    }
+}
