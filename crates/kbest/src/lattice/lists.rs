@@ -62,7 +62,8 @@ impl<S: Float> Lists<S> {
     #[inline(always)]
     pub(super) fn list(&self, i: usize) -> (&[u32], &[S]) {
         let Place { start, length, .. } = self.places[i];
-        (&self.labels[start..][..length as usize], &self.scores[start..][..length as usize])
+        let range = start..start + length as usize;
+        (&self.labels[range.clone()], &self.scores[range])
     }
 
     /// The score of member number `rank` of list `i`.
