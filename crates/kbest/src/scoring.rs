@@ -44,6 +44,11 @@ pub trait Weights<S: Float = f32> {
     /// Adds the weights of a node feature, times `value`, to a row of `L` scores.
     fn add_nodes(&self, feature: FeatureId, value: S, scores: &mut [S]);
 
+    /// Asks the cache for where the weights of a node feature lie, or, if `near`, for the weights: called some features
+    /// ahead of [`Weights::add_nodes`], first far, then near.
+    #[inline]
+    fn prefetch_nodes(&self, _feature: FeatureId, _near: bool) {}
+
     /// The edges of every step, or `None` if edges look at the input.
     fn shared_edges(&self) -> Option<&Edges<S>>;
 
@@ -68,6 +73,11 @@ impl Weights for Model {
     #[inline]
     fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
         self.nodes().add_to(feature, value, scores);
+    }
+
+    #[inline]
+    fn prefetch_nodes(&self, feature: FeatureId, near: bool) {
+        self.nodes().prefetch(feature, near);
     }
 
     fn shared_edges(&self) -> Option<&Edges<f32>> {
@@ -146,7 +156,17 @@ fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, no
     let labels = weights.labels();
     nodes.clear();
     nodes.resize(features.len() * labels, S::ZERO);
+    // The weights of a position's features lie all over memory: ask for them one position ahead, and for where they lie
+    // two ahead, so that what waits for memory waits together.
+    let prefetch = |t: usize, near: bool| {
+        if t < features.len() {
+            features.nodes(t).iter().for_each(|&id| weights.prefetch_nodes(id, near));
+        }
+    };
+    [(0, false), (1, false), (0, true)].into_iter().for_each(|(t, near)| prefetch(t, near));
     for (t, row) in nodes.chunks_exact_mut(labels).enumerate() {
+        prefetch(t + 2, false);
+        prefetch(t + 1, true);
         match features.values(t) {
             None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, S::from_f64(1.0), row)),
             Some(values) => {

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::Blob;
+use crate::kernel::{Blob, prefetch};
 use crate::label::LabelId;
 
 /// Weights of all node features.
@@ -60,7 +60,7 @@ impl NodeWeights {
             let row = &words[start as usize..end as usize];
             if row.len() == labels {
                 legal &= row.iter().all(|&bits| is_finite(bits));
-            } else if row.len() > labels || row.len() % 2 != 0 {
+            } else if row.len() > labels || !row.len().is_multiple_of(2) {
                 return Err("a row of node weights of a wrong length");
             } else {
                 let mut least = 0; // as a number that no label exceeds
@@ -110,6 +110,16 @@ impl NodeWeights {
         let words = &self.words[self.starts[feature] as usize..self.starts[feature + 1] as usize];
         // Lists are shorter than L words: see `push`.
         if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
+    }
+
+    /// Asks the cache for where a row lies, or, if `near`, for its first weights.
+    #[inline]
+    pub(crate) fn prefetch(&self, feature: FeatureId, near: bool) {
+        if near {
+            prefetch(&self.words, self.starts[feature as usize] as usize);
+        } else {
+            prefetch(&self.starts, feature as usize);
+        }
     }
 
     /// Adds the weights of a feature, times `value`, to a row of `L` scores.
