@@ -11,6 +11,7 @@ mod common;
 
 use common::{Case, EDGE_KINDS, EdgeKind, Numbers, Random, cast, enumerate};
 use kbest::decode::Viterbi;
+use kbest::marginal::PairSums;
 use kbest::{Decode, Edges, Error, Float, Lattice, MarginalScratch, Scratch, log_partition, marginals};
 use proptest::prelude::*;
 
@@ -117,6 +118,7 @@ fn check<S: Float>(case: &Case, scratch: &mut MarginalScratch, tolerance: f64) {
         }
     }
     check_pairs(case, &found, &summed, tolerance);
+    check_sums(case, &edges, &found, tolerance);
     for (path, expected) in &reference.paths {
         let got = found.path_log_probability(path).unwrap();
         // A logarithm as large as the scores has their precision only.
@@ -165,6 +167,28 @@ fn check_pairs<S: Float>(case: &Case, found: &kbest::Marginals<'_, S>, summed: &
             close(accumulated[i], 2.0 * summed[i], total, format!("sum of pair {i} of {case:?}"));
         }
     }
+}
+
+/// The sums that take the edges' exponentials out against those that do not, over the sequence twice.
+fn check_sums<S: Float>(case: &Case, edges: &Edges<S>, found: &kbest::Marginals<'_, S>, tolerance: f64) {
+    let mut sums = PairSums::new();
+    if matches!(case.kind, EdgeKind::PerPosition | EdgeKind::Selected | EdgeKind::Callback) {
+        assert!(sums.reset(edges).is_err());
+        return;
+    }
+    sums.reset(edges).unwrap();
+    sums.add(found, 0.5);
+    sums.add(found, 1.5);
+    let mut accumulated = vec![0.0; case.labels * case.labels];
+    found.accumulate_edges(2.0, |p, y, value| accumulated[p * case.labels + y] += value);
+    let mut last = None;
+    sums.visit(edges, |p, y, got| {
+        assert!(last.replace((p, y)).is_none_or(|last| last < (p, y)), "pairs rise");
+        let expected = std::mem::take(&mut accumulated[p * case.labels + y]);
+        let total = 4.0 * tolerance * case.positions as f64;
+        close(got, expected, total, format!("sum of {p} to {y} of {case:?}"));
+    });
+    assert!(accumulated.iter().all(|&left| left == 0.0), "every pair is visited");
 }
 
 /// The same case with every finite score multiplied.

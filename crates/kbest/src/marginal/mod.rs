@@ -38,10 +38,12 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod pairs;
 mod posterior;
 mod step;
 mod sum;
 
+pub use pairs::PairSums;
 pub use posterior::{Marginals, PosteriorPath};
 
 use crate::error::{Error, Result};

@@ -11,7 +11,7 @@ use crate::lattice::{EdgeScores, Lattice, SparseEdges, with_edges};
 /// The posteriors of one lattice, in the memory of a [`MarginalScratch`].
 #[derive(Debug, Clone, Copy)]
 pub struct Marginals<'a, S: Float> {
-    lattice: &'a Lattice<'a, S>,
+    pub(super) lattice: &'a Lattice<'a, S>,
     memory: &'a MarginalScratch,
 }
 
@@ -115,7 +115,8 @@ impl<'a, S: Float> Marginals<'a, S> {
     /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))` once for each step and pair; add them up where they belong.
     ///
     /// Dense and computed edges: all pairs but those with posterior 0. Sparse edges: the exceptions only, and no work for
-    /// any other pair; all pairs of a step sum to 1, so what the base received is the rest.
+    /// any other pair; all pairs of a step sum to 1, so what the base received is the rest. Over many sequences
+    /// [`PairSums`](super::PairSums) is faster.
     pub fn accumulate_edges(&self, weight: f64, mut visit: impl FnMut(usize, usize, f64)) {
         let mut rows = Rows::new(self.labels());
         for t in 1..self.positions() {
@@ -208,8 +209,18 @@ impl<'a, S: Float> Marginals<'a, S> {
         self.memory.inflow[t * self.labels() + y]
     }
 
+    /// The same for every label.
+    pub(super) fn inflows(&self, t: usize) -> &[f64] {
+        &self.memory.inflow[t * self.labels()..(t + 1) * self.labels()]
+    }
+
+    /// The edges' offset at the step into position `t`.
+    pub(super) fn edge_offset(&self, t: usize) -> f64 {
+        self.memory.rise[t].edge
+    }
+
     /// The forward logarithm of label `y`, less that of the best label.
-    fn alpha(&self, t: usize, y: usize) -> f64 {
+    pub(super) fn alpha(&self, t: usize, y: usize) -> f64 {
         self.memory.rise[t].alpha(self.inflow(t, y), self.lattice.node_row(t)[y])
     }
 

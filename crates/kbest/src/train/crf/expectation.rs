@@ -11,8 +11,9 @@
 
 use super::parameters::{Current, Parameters, Shared};
 use crate::error::Result;
-use crate::lattice::Shape;
-use crate::marginal::{MarginalScratch, Marginals, marginals};
+use crate::label::LabelId;
+use crate::lattice::Edges;
+use crate::marginal::{MarginalScratch, Marginals, PairSums, marginals};
 use crate::scoring::{self, ScoreBuffer, Weights};
 use crate::train::{Example, OnProgress, Progress};
 use std::ops::Range;
@@ -55,14 +56,14 @@ impl Expectations {
         weights: &Current<'_>,
         examples: impl IntoIterator<Item = &'e Example>,
     ) -> Result<()> {
-        if let (Some(shared), Some(edges)) = (weights.parameters.shared(), weights.shared_edges()) {
-            self.pairs.reset(shared, weights.labels(), matches!(edges.shape(), Shape::Dense(_)));
+        if let Some(edges) = weights.shared_edges() {
+            self.pairs.reset(edges)?;
         }
         for example in examples {
             self.add_example(weights, example)?;
         }
-        if let Some(shared) = weights.parameters.shared() {
-            self.pairs.add_to(shared, &mut self.gradient);
+        if let (Some(shared), Some(edges)) = (weights.parameters.shared(), weights.shared_edges()) {
+            add_shared_edges(shared, &self.pairs, edges, &mut self.gradient);
         }
         Ok(())
     }
@@ -76,9 +77,7 @@ impl Expectations {
         self.tally.right += rightly_likeliest(&marginals, example);
         add_nodes(parameters, example, &marginals, &mut self.gradient);
         match parameters.shared() {
-            Some(shared) => marginals.accumulate_edges(example.weight, |p, y, expected| {
-                self.pairs.add(shared, p, y, expected);
-            }),
+            Some(_) => self.pairs.add(&marginals, example.weight),
             None => add_observed_edges(parameters, example, &marginals, &mut self.gradient),
         }
         Ok(())
@@ -129,46 +128,15 @@ fn add_observed_edges(
     }
 }
 
-/// Expected numbers of label pairs, over steps that share their edges.
-#[derive(Debug, Default)]
-struct PairSums {
-    sums: Vec<f64>, // one a pair: L x L if the edges are dense, else those of `Shared`
-    labels: usize,  // L if the edges are dense, else 0
-    from: usize,    // the label that the last pair left
-    at: usize,      // the last pair
-}
-
-impl PairSums {
-    fn reset(&mut self, shared: &Shared, labels: usize, dense: bool) {
-        self.labels = if dense { labels } else { 0 };
-        (self.from, self.at) = (usize::MAX, 0);
-        self.sums.clear();
-        self.sums.resize(if dense { labels * labels } else { shared.pairs.len() }, 0.0);
-    }
-
-    /// Of sparse edges exactly the pairs of `shared` come, rising step by step: the next one is never far.
-    #[inline(always)]
-    fn add(&mut self, shared: &Shared, p: usize, y: usize, expected: f64) {
-        if self.labels > 0 {
-            self.sums[p * self.labels + y] += expected;
-            return;
+/// Both the sums and the pairs rise.
+fn add_shared_edges(shared: &Shared, sums: &PairSums, edges: &Edges<f64>, gradient: &mut [f64]) {
+    let mut expected = Vec::with_capacity(shared.pairs.len());
+    sums.visit(edges, |p, y, sum| {
+        if shared.pairs.get(expected.len()) == Some(&(p as LabelId, y as LabelId)) {
+            expected.push(sum);
         }
-        if p != self.from || shared.pairs[self.at].1 as usize > y {
-            (self.from, self.at) = (p, shared.starts[p]);
-        }
-        while (shared.pairs[self.at].1 as usize) < y {
-            self.at += 1;
-        }
-        self.sums[self.at] += expected;
-    }
-
-    fn add_to(&self, shared: &Shared, gradient: &mut [f64]) {
-        for &(slot, place) in &shared.weights {
-            let (p, y) = shared.pairs[slot as usize];
-            let at = if self.labels > 0 { p as usize * self.labels + y as usize } else { slot as usize };
-            gradient[place] += self.sums[at];
-        }
-    }
+    });
+    shared.weights.iter().for_each(|&(slot, place)| gradient[place] += expected[slot as usize]);
 }
 
 /// The gradient over all examples.

@@ -45,6 +45,8 @@ mod expectation;
 mod lbfgs;
 mod parameters;
 mod sgd;
+#[cfg(test)]
+mod tests;
 
 use super::{EpochReport, OnProgress, Trainer, TrainingSet};
 use crate::error::{Error, Result};

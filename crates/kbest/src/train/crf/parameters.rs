@@ -37,8 +37,6 @@ pub(super) struct Parameters {
 pub(super) struct Shared {
     /// The pairs that any feature has a weight for, rising.
     pub(super) pairs: Vec<Pair>,
-    /// L + 1: where the pairs that leave each label begin.
-    pub(super) starts: Vec<usize>,
     /// For each edge weight its pair above and its place in the vector.
     pub(super) weights: Vec<(u32, usize)>,
 }
@@ -80,8 +78,7 @@ impl Parameters {
         let weights = features.iter().flat_map(|&id| self.pairs_of(id).iter().zip(self.edge_range(id)));
         let slot = |pair: &Pair| pairs.binary_search(pair).expect("a pair of one of these features") as u32;
         let weights = weights.map(|(pair, place)| (slot(pair), place)).collect();
-        let starts = (0..=self.labels).map(|p| pairs.partition_point(|pair| (pair.0 as usize) < p)).collect();
-        Shared { pairs, starts, weights }
+        Shared { pairs, weights }
     }
 
     /// Length of the vector.

@@ -1,0 +1,170 @@
+//! Expected numbers of label pairs over many sequences: the gradient of edge weights.
+//!
+//! ```text
+//! sum over t of P(y_(t-1) = p, y_t = y) = exp(edge[p][y]) * sum over t of x[t-1][p] * z[t][y]
+//! x[t][p] = exp(alpha[t][p]),   z[t][y] = P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[p][y])
+//! ```
+//!
+//! **Why.** The edges are the same for all steps, so their exponentials are taken out of the sum and no pair needs one of its
+//! own: for dense edges what remains is a product of matrices, for sparse ones a multiplication an exception.
+//! [`Marginals::accumulate_edges`] computes the same numbers pair by pair. **Cost.** `T L^2` multiplications, or `T` times the
+//! exceptions; as many numbers as there are pairs, in all.
+//!
+//! **Right way.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to) the
+//! pairs of that step are computed one by one.
+
+use super::Marginals;
+use crate::error::{Error, Result};
+use crate::kernel::{Float, exp_rows, padded};
+use crate::lattice::{EdgeScores, Edges, Shape};
+
+/// Labels are reached with no less than `exp` of this, or their step is computed pair by pair. Far enough from the end of
+/// `f64` that factors too small for it do not matter beside it.
+const LOWEST_INFLOW: f64 = -600.0;
+
+/// Sums of pair posteriors, over sequences that share their edges.
+#[derive(Debug, Default)]
+pub struct PairSums {
+    products: Vec<f64>, // one a pair, the edges' own factor missing; rows of padded(L) if the edges are dense
+    exact: Vec<f64>,    // likewise, complete; empty if no step needed it
+    offset: f64,        // what forward-backward has taken out of every edge; it depends on the edges alone
+    x: Vec<f64>,        // T - 1 rows of padded(L): of the positions that a step leaves
+    z: Vec<f64>,        // T - 1 rows of padded(L): of those that it enters
+    rows: Vec<u32>,     // the steps over which a label is summed
+    weights: Vec<f64>,  // and what they are multiplied by
+}
+
+impl PairSums {
+    /// Nothing summed yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins anew, for lattices with these edges.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless the edges are one matrix, dense or sparse.
+    pub fn reset<S: Float>(&mut self, edges: &Edges<S>) -> Result<()> {
+        let pairs = match edges.shape() {
+            Shape::Dense(edges) => edges.padded_scores().len(),
+            Shape::Sparse(edges) => edges.exceptions(),
+            _ => return Err(Error::shape("edges of a sum over pairs", "one matrix, stored", "others")),
+        };
+        self.exact.clear();
+        self.products.clear();
+        self.products.resize(pairs, 0.0);
+        Ok(())
+    }
+
+    /// Adds `weight` times the pair posteriors of a sequence.
+    ///
+    /// # Panics
+    /// If the lattice has other edges than [`PairSums::reset`] was given.
+    pub fn add<S: Float>(&mut self, marginals: &Marginals<'_, S>, weight: f64) {
+        let width = padded(marginals.labels());
+        self.fill_factors(marginals, weight);
+        let steps = marginals.positions().saturating_sub(1);
+        let (x, z) = (&self.x, &self.z);
+        match marginals.lattice.edges().shape() {
+            Shape::Sparse(edges) => {
+                assert_eq!(self.products.len(), edges.exceptions(), "other edges than at the start");
+                for (x, z) in x.chunks_exact(width).zip(z.chunks_exact(width)) {
+                    let mut sums = self.products.iter_mut();
+                    for p in 0..marginals.labels() {
+                        let members = edges.leaving(p).0;
+                        for (&y, sum) in members.iter().zip(&mut sums) {
+                            *sum += x[p] * z[y as usize];
+                        }
+                    }
+                }
+            }
+            _ => {
+                assert_eq!(self.products.len(), marginals.labels() * width, "other edges than at the start");
+                for (p, sums) in self.products.chunks_exact_mut(width).enumerate() {
+                    self.rows.clear();
+                    self.weights.clear();
+                    for step in 0..steps {
+                        let x = x[step * width + p];
+                        if x != 0.0 {
+                            self.rows.push(step as u32);
+                            self.weights.push(x);
+                        }
+                    }
+                    f64::add_weighted_rows(sums, &self.weights, &self.rows, z);
+                }
+            }
+        }
+    }
+
+    /// Fills `x` (times `weight`) and `z`; steps that they cannot hold are added to `exact` and left out.
+    fn fill_factors<S: Float>(&mut self, marginals: &Marginals<'_, S>, weight: f64) {
+        let (labels, width) = (marginals.labels(), padded(marginals.labels()));
+        let steps = marginals.positions().saturating_sub(1);
+        for factors in [&mut self.x, &mut self.z] {
+            factors.clear();
+            factors.resize(steps * width, 0.0);
+        }
+        for step in 0..steps {
+            let t = step + 1;
+            self.offset = marginals.edge_offset(t);
+            let z = &mut self.z[step * width..][..labels];
+            z.copy_from_slice(marginals.inflows(t));
+            let posteriors = marginals.node(t);
+            let lost = z.iter().zip(posteriors).any(|(z, &posterior)| *z < LOWEST_INFLOW && posterior > 0.0);
+            if lost {
+                z.fill(0.0);
+                self.add_exactly(marginals, t, weight);
+                continue;
+            }
+            z.iter_mut().for_each(|z| *z = -z.max(LOWEST_INFLOW));
+            exp_rows(z, 0.0);
+            z.iter_mut().zip(posteriors).for_each(|(z, posterior)| *z *= posterior);
+            let x = &mut self.x[step * width..][..labels];
+            x.iter_mut().enumerate().for_each(|(p, x)| *x = marginals.alpha(t - 1, p));
+            exp_rows(x, 0.0);
+            x.iter_mut().for_each(|x| *x *= weight);
+        }
+    }
+
+    /// One step, pair by pair.
+    #[cold]
+    fn add_exactly<S: Float>(&mut self, marginals: &Marginals<'_, S>, t: usize, weight: f64) {
+        self.exact.resize(self.products.len(), 0.0);
+        let edges = marginals.lattice.edges();
+        for_each_pair(edges, |i, p, y, _| self.exact[i] += weight * marginals.edge(t, p, y));
+    }
+
+    /// Calls `visit(p, y, sum)` for each pair of the edges given at the start, rising: for all of dense edges, for the
+    /// exceptions of sparse ones.
+    pub fn visit<S: Float>(&self, edges: &Edges<S>, mut visit: impl FnMut(usize, usize, f64)) {
+        for_each_pair(edges, |i, p, y, score| {
+            let exact = self.exact.get(i).copied().unwrap_or(0.0);
+            let product = self.products[i];
+            let rest = if product != 0.0 { product * (score - self.offset).exp() } else { 0.0 };
+            visit(p, y, exact + rest);
+        });
+    }
+}
+
+/// Calls `visit(place, p, y, score)` for each pair that is stored.
+fn for_each_pair<S: Float>(edges: &Edges<S>, mut visit: impl FnMut(usize, usize, usize, f64)) {
+    match edges.shape() {
+        Shape::Dense(dense) => {
+            for p in 0..edges.labels() {
+                for y in 0..edges.labels() {
+                    visit(p * dense.stride() + y, p, y, dense.get(1, p, y).to_f64());
+                }
+            }
+        }
+        Shape::Sparse(sparse) => {
+            let mut place = 0..;
+            for p in 0..edges.labels() {
+                let (members, scores) = sparse.leaving(p);
+                for ((&y, score), place) in members.iter().zip(scores).zip(&mut place) {
+                    visit(place, p, y as usize, score.to_f64());
+                }
+            }
+        }
+        Shape::PerPosition(_) | Shape::Callback(_) => {}
+    }
+}

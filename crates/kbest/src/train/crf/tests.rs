@@ -1,0 +1,270 @@
+//! Gradients against differences, optimisers against each other, on small random data of every kind.
+
+use super::*;
+use crate::feature::FeatureSource;
+use crate::sequence::Sequence;
+use crate::template::Template;
+use crate::random::Random;
+
+/// What the features of random data look like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Template,
+    ObservedEdges,
+    TwoSharedEdges,
+    NoEdges,
+    ValuedItems,
+}
+
+const KINDS: [Kind; 5] =
+    [Kind::Template, Kind::ObservedEdges, Kind::TwoSharedEdges, Kind::NoEdges, Kind::ValuedItems];
+
+/// Labels that depend on the word and on the label before.
+fn data(kind: Kind, labels: usize, sequences: usize, seed: u64) -> TrainingSet {
+    let mut random = Random::new(seed);
+    let mut all = Vec::new();
+    for _ in 0..sequences {
+        let mut sequence = Sequence::new();
+        let mut last = 0;
+        for _ in 0..1 + random.below(6) {
+            let word = random.below(2 * labels);
+            if random.below(3) > 0 {
+                last = (word + last) % labels;
+            }
+            sequence.push_position();
+            for name in [format!("w{word}"), format!("c{}", word % 3)] {
+                let value = if kind == Kind::ValuedItems { random.unit() * 2.0 - 0.5 } else { 1.0 };
+                sequence.push_valued_cell(&name, value);
+            }
+            sequence.set_label(&format!("L{last}"));
+        }
+        sequence.set_weight([1.0, 0.5, 3.0][random.below(3)]);
+        all.push(sequence);
+    }
+    let template = |bigrams: &str| {
+        let text = format!("U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\n{bigrams}");
+        FeatureSource::Template(Template::parse(&text, "template").unwrap())
+    };
+    let source = match kind {
+        Kind::Template => template("B\n"),
+        Kind::ObservedEdges => template("B\nB0:%x[0,1]\n"),
+        Kind::TwoSharedEdges => template("B\nB1:again\n"),
+        Kind::NoEdges => template(""),
+        Kind::ValuedItems => FeatureSource::Items,
+    };
+    TrainingSet::new(&all, source, 1).unwrap()
+}
+
+fn parameters(data: &TrainingSet, all: bool) -> Parameters {
+    Parameters::new(data.labels().len(), data.extractor(), data.examples(), all, all)
+}
+
+fn evaluate(data: &TrainingSet, parameters: &Parameters, w: &[f64], threads: usize) -> (f64, Vec<f64>) {
+    let mut gradient = vec![9.0; w.len()];
+    let mut batch = Batch::new(parameters, data.examples(), threads);
+    let current = Current::new(parameters, w).unwrap();
+    let tally = batch.evaluate(&current, &mut gradient, &mut |_| ()).unwrap();
+    (tally.loss, gradient)
+}
+
+#[test]
+fn gradients_are_differences_of_the_loss() {
+    for (kind, labels, all) in KINDS.into_iter().flat_map(|kind| [(kind, 3, false), (kind, 4, true)]) {
+        let data = data(kind, labels, 12, 7);
+        let parameters = parameters(&data, all);
+        let mut random = Random::new(3);
+        let mut w: Vec<f64> = (0..parameters.len()).map(|_| random.unit() * 4.0 - 2.0).collect();
+        let (_, gradient) = evaluate(&data, &parameters, &w, 1);
+        for i in 0..w.len() {
+            const STEP: f64 = 1e-4;
+            let kept = w[i];
+            w[i] = kept + STEP;
+            let up = evaluate(&data, &parameters, &w, 1).0;
+            w[i] = kept - STEP;
+            let down = evaluate(&data, &parameters, &w, 1).0;
+            w[i] = kept;
+            let expected = (up - down) / (2.0 * STEP);
+            assert!((gradient[i] - expected).abs() < 1e-5, "{kind:?}, {i}: {} {expected}", gradient[i]);
+        }
+    }
+}
+
+/// More labels than a whole matrix is made for, few pairs: edges are exceptions, zeros among them.
+#[test]
+fn gradients_of_sparse_edges_are_those_of_dense_ones() {
+    let data = data(Kind::Template, 90, 40, 5);
+    let (some, all) = (parameters(&data, false), parameters(&data, true));
+    let mut random = Random::new(8);
+    let mut wide = vec![0.0; all.len()];
+    let mut narrow = vec![0.0; some.len()];
+    for i in 0..some.rows() {
+        // The same weights in both layouts; what only one of them has is zero.
+        let wide_row = all.range_of_row(i);
+        let is_edge = i >= data.extractor().nodes().len();
+        let edge = (i.saturating_sub(data.extractor().nodes().len())) as u32;
+        for (k, at) in some.range_of_row(i).enumerate() {
+            let place = if is_edge {
+                all.pairs_of(edge).binary_search(&some.pairs_of(edge)[k]).unwrap()
+            } else {
+                some.row(i as u32)[k] as usize
+            };
+            narrow[at] = if random.below(4) == 0 { 0.0 } else { random.unit() - 0.5 };
+            wide[wide_row.start + place] = narrow[at];
+        }
+    }
+    let (narrow_loss, narrow_gradient) = evaluate(&data, &some, &narrow, 1);
+    let (wide_loss, wide_gradient) = evaluate(&data, &all, &wide, 1);
+    assert!((narrow_loss - wide_loss).abs() < 1e-9 * wide_loss);
+    let total = |gradient: &[f64]| gradient.iter().map(|g| g * g).sum::<f64>();
+    assert!(total(&wide_gradient) > total(&narrow_gradient));
+    let shared = some.shared().unwrap();
+    assert!(shared.pairs.len() * 8 < 90 * 90, "few enough to be exceptions");
+    for (i, &(p, y)) in some.pairs_of(0).iter().enumerate() {
+        let got = narrow_gradient[some.edge_range(0).start + i];
+        let expected = wide_gradient[all.edge_range(0).start + p as usize * data.labels().len() + y as usize];
+        assert!((got - expected).abs() < 1e-9, "{p} to {y}: {got}, {expected}");
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    for kind in KINDS {
+        let data = data(kind, 5, 60, 2);
+        let train = |threads: usize| {
+            let mut crf = Crf::new(&data, CrfOptions { threads, ..CrfOptions::default() }).unwrap();
+            let losses: Vec<f64> = (0..5).map(|_| crf.epoch(&mut |_| ()).unwrap().loss).collect();
+            (losses, crf.vector().to_vec())
+        };
+        let alone = train(1);
+        for threads in [2, 3, 7, 100] {
+            assert!(train(threads) == alone, "{kind:?}, {threads} threads");
+        }
+    }
+}
+
+/// Epochs until it converges.
+fn converge(crf: &mut Crf<'_>) -> (EpochReport, Vec<f64>) {
+    let mut losses = Vec::new();
+    for _ in 0..2000 {
+        let report = crf.epoch(&mut |_| ()).unwrap();
+        losses.push(report.loss);
+        if report.converged {
+            return (report, losses);
+        }
+    }
+    panic!("no convergence: {losses:?}");
+}
+
+#[test]
+fn the_loss_falls_to_a_minimum() {
+    for kind in KINDS {
+        let data = data(kind, 4, 40, 11);
+        let options = CrfOptions { c2: 0.3, delta: 0.0, ..CrfOptions::default() };
+        let mut crf = Crf::new(&data, options).unwrap();
+        let (report, losses) = converge(&mut crf);
+        assert!(losses.windows(2).all(|two| two[1] <= two[0]), "{losses:?}");
+        assert!(report.right <= report.tokens && report.tokens == data.tokens());
+        assert_eq!(crf.epoch(&mut |_| ()).unwrap(), report, "once there, it stays");
+        let w = crf.vector();
+        let (_, gradient) = evaluate(&data, &crf.parameters, w, 1);
+        let steepest = gradient.iter().zip(w).map(|(g, w)| (g + 0.6 * w).abs()).fold(0.0, f64::max);
+        assert!(steepest < 1e-2, "{kind:?}: {steepest}");
+    }
+}
+
+#[test]
+fn an_l1_term_makes_zeros() {
+    let data = data(Kind::Template, 4, 60, 13);
+    let train = |c1: f64| {
+        let options = CrfOptions { c1, c2: 0.01, ..CrfOptions::default() };
+        let mut crf = Crf::new(&data, options).unwrap();
+        converge(&mut crf);
+        let zeros = crf.vector().iter().filter(|w| **w == 0.0).count();
+        let model = crf.model().unwrap();
+        assert_eq!(model.nodes().stored() + model.edges().stored(), crf.weights() - zeros);
+        zeros as f64 / crf.weights() as f64
+    };
+    let shares: Vec<f64> = [0.0, 1.0, 4.0, 1e4].map(train).to_vec();
+    assert!(shares[0] < 0.05 && shares[1] > shares[0] && shares[2] > 0.3 && shares[3] == 1.0, "{shares:?}");
+}
+
+#[test]
+fn sgd_comes_close_to_the_same_minimum() {
+    for (kind, batch) in [(Kind::Template, 1), (Kind::ObservedEdges, 4), (Kind::ValuedItems, 7)] {
+        let data = data(kind, 4, 50, 17);
+        let mut lbfgs = Crf::new(&data, CrfOptions::default()).unwrap();
+        let best = converge(&mut lbfgs).0.loss;
+        let optimiser = Optimiser::Sgd { rate: 0.3, batch, seed: 1 };
+        let options = CrfOptions { optimiser, period: 0, ..CrfOptions::default() };
+        let run = |epochs: usize| {
+            let mut sgd = Crf::new(&data, options.clone()).unwrap();
+            (0..epochs).for_each(|_| assert!(!sgd.epoch(&mut |_| ()).unwrap().converged));
+            let w = sgd.vector().to_vec();
+            (evaluate(&data, &sgd.parameters, &w, 1).0 + squared_length(&w), w)
+        };
+        let (loss, w) = run(60);
+        assert!(loss >= best - 1e-6 * best && loss < 1.01 * best, "{kind:?}: {loss}, best {best}");
+        assert_eq!(run(60).1, w, "the seed decides");
+    }
+}
+
+/// An update touches what occurs, and what was left out is made up for: as if every weight were divided in every batch.
+#[test]
+fn lazy_shrinking_is_eager_shrinking() {
+    let data = data(Kind::Template, 3, 20, 19);
+    let parameters = parameters(&data, false);
+    let pace = Pace { rate: 0.5, batch: 2, seed: 4, c2: 2.0 };
+    let mut sgd = Sgd::new(&parameters, pace);
+    (0..3).for_each(|_| drop(sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap()));
+
+    let (mut w, mut squares) = (vec![0.0; parameters.len()], vec![0.0; parameters.len()]);
+    for epoch in 0..3 {
+        let order = crate::train::shuffled(data.examples().len(), 4, epoch);
+        for batch in order.chunks(2) {
+            let mut expectations = expectation::Expectations::new(&parameters);
+            let examples = || batch.iter().map(|&i| &data.examples()[i]);
+            expectations.add(&Current::new(&parameters, &w).unwrap(), examples()).unwrap();
+            let gradient = &mut expectations.gradient;
+            examples().for_each(|example| parameters.add_gold(example, -example.weight, gradient));
+            for i in 0..w.len() {
+                squares[i] += gradient[i] * gradient[i];
+                if squares[i] > 0.0 {
+                    let rate = pace.rate / f64::sqrt(squares[i]);
+                    w[i] = (w[i] - rate * gradient[i]) / (1.0 + 2.0 * pace.c2 / 10.0 * rate);
+                }
+            }
+        }
+    }
+    for (lazy, eager) in sgd.weights().iter().zip(&w) {
+        assert!((lazy - eager).abs() < 1e-9, "{lazy}, {eager}");
+    }
+}
+
+#[test]
+fn weights_are_those_observed_unless_all_are_asked_for() {
+    let data = data(Kind::Template, 4, 30, 23);
+    let (labels, nodes) = (data.labels().len(), data.extractor().nodes().len());
+    let count = |all_states, all_transitions| {
+        Crf::new(&data, CrfOptions { all_states, all_transitions, ..CrfOptions::default() })
+            .unwrap()
+            .weights()
+    };
+    let observed = count(false, false);
+    assert_eq!(count(true, true), nodes * labels + labels * labels);
+    assert!(observed < count(true, false) && count(false, true) <= observed + labels * labels);
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    let data = data(Kind::Template, 2, 3, 1);
+    let sgd = |rate, batch| Optimiser::Sgd { rate, batch, seed: 1 };
+    for options in [
+        CrfOptions { c2: -1.0, ..CrfOptions::default() },
+        CrfOptions { c1: f64::NAN, ..CrfOptions::default() },
+        CrfOptions { c1: 1.0, optimiser: sgd(0.1, 1), ..CrfOptions::default() },
+        CrfOptions { optimiser: sgd(0.1, 0), ..CrfOptions::default() },
+        CrfOptions { optimiser: sgd(f64::INFINITY, 1), ..CrfOptions::default() },
+    ] {
+        assert!(matches!(Crf::new(&data, options.clone()), Err(Error::Shape { .. })), "{options:?}");
+    }
+}
