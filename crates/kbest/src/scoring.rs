@@ -1,8 +1,8 @@
 //! From features to lattices: the one bridge between text and search.
 //!
 //! **What.** Something that has [`Weights`], a model or a trainer, and the features of a sequence make a [`Lattice`]: node
-//! scores `T x L`, each the sum of the weights of the position's features, added in the features' order from zero; edges
-//! borrowed where all steps share them, made for the sequence where features look at the input.
+//! scores `T x L`, each the sum of the weights of the position's features, added in the features' order from zero, and of
+//! its [parts](LabelParts), if labels have any; edges borrowed where all steps share them, made for the sequence where features look at the input.
 //!
 //! **Cost.** One visit to memory a feature, then one addition a stored weight; a [`ScoreBuffer`] keeps its memory from
 //! sequence to sequence. Edges that look at the input cost a matrix for each set of features that differs.
@@ -34,15 +34,21 @@ use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
-use crate::model::Model;
+use crate::model::{LabelParts, Model};
 
 /// What scoring asks of a model, finished or in training. Scores are `f32`, unless a trainer needs better ones.
 pub trait Weights<S: Float = f32> {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
 
-    /// Adds the weights of a node feature, times `value`, to a row of `L` scores.
-    fn add_nodes(&self, feature: FeatureId, value: S, scores: &mut [S]);
+    /// The parts of labels that have weights of their own, if any.
+    fn label_parts(&self) -> Option<&LabelParts> {
+        None
+    }
+
+    /// Adds the weights of a node feature, times `value`, to a row of `L` scores; if labels have parts, to a row of as
+    /// many columns as [`LabelParts::columns`] tells.
+    fn add_nodes(&self, feature: FeatureId, value: S, columns: &mut [S]);
 
     /// Asks the cache for where the weights of a node feature lie, or, if `near`, for the weights: called some features
     /// ahead of [`Weights::add_nodes`], first far, then near.
@@ -70,9 +76,13 @@ impl Weights for Model {
         self.labels().len()
     }
 
+    fn label_parts(&self) -> Option<&LabelParts> {
+        self.label_parts()
+    }
+
     #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
-        self.nodes().add_to(feature, value, scores);
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
+        self.nodes().add_to(feature, value, columns);
     }
 
     #[inline]
@@ -101,6 +111,8 @@ impl Weights for Model {
 #[derive(Debug)]
 pub struct ScoreBuffer<S: Float = f32> {
     nodes: Vec<S>,                 // T x L
+    columns: Vec<S>,               // one position's labels and parts
+    sums: Vec<S>,                  // of parts
     observed: Option<Observed<S>>, // edges of this sequence alone
 }
 
@@ -114,7 +126,7 @@ struct Observed<S: Float> {
 impl<S: Float> ScoreBuffer<S> {
     /// Empty.
     pub fn new() -> Self {
-        ScoreBuffer { nodes: Vec::new(), observed: None }
+        ScoreBuffer { nodes: Vec::new(), columns: Vec::new(), sums: Vec::new(), observed: None }
     }
 }
 
@@ -133,7 +145,7 @@ pub fn lattice<'a, S: Float, W: Weights<S>>(
     features: &FeatureBuffer,
     buffer: &'a mut ScoreBuffer<S>,
 ) -> Result<Lattice<'a, S>> {
-    score_nodes(weights, features, &mut buffer.nodes);
+    score_nodes(weights, features, buffer);
     let lattice = match weights.shared_edges() {
         Some(edges) => Lattice::new(&buffer.nodes, edges)?,
         None => {
@@ -152,8 +164,9 @@ pub fn lattice<'a, S: Float, W: Weights<S>>(
 }
 
 /// Node scores, `T x L`.
-fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, nodes: &mut Vec<S>) {
+fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, buffer: &mut ScoreBuffer<S>) {
     let labels = weights.labels();
+    let ScoreBuffer { nodes, columns, sums, .. } = buffer;
     nodes.clear();
     nodes.resize(features.len() * labels, S::ZERO);
     // The weights of a position's features lie all over memory: ask for them one position ahead, and for where they lie
@@ -167,12 +180,30 @@ fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, no
     for (t, row) in nodes.chunks_exact_mut(labels).enumerate() {
         prefetch(t + 2, false);
         prefetch(t + 1, true);
-        match features.values(t) {
-            None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, S::from_f64(1.0), row)),
-            Some(values) => {
-                for (&id, &value) in features.nodes(t).iter().zip(values) {
-                    weights.add_nodes(id, S::from_f64(value), row);
-                }
+        match weights.label_parts() {
+            None => score_position(weights, features, t, row),
+            Some(parts) => {
+                columns.clear();
+                columns.resize(parts.columns(), S::ZERO);
+                score_position(weights, features, t, columns);
+                parts.spread(columns, row, sums);
+            }
+        }
+    }
+}
+
+/// Adds up the weights of a position's features.
+fn score_position<S: Float>(
+    weights: &impl Weights<S>,
+    features: &FeatureBuffer,
+    t: usize,
+    columns: &mut [S],
+) {
+    match features.values(t) {
+        None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, S::from_f64(1.0), columns)),
+        Some(values) => {
+            for (&id, &value) in features.nodes(t).iter().zip(values) {
+                weights.add_nodes(id, S::from_f64(value), columns);
             }
         }
     }

@@ -363,6 +363,7 @@ fn pruning_drops_weights_and_features() {
         edges: EdgeWeights::new(5, edges).unwrap(),
         start: Some(vec![0.0, 0.01, 0.0, 0.0, 0.0]),
         end: None,
+        label_parts: None,
         voters: None,
         about: vec![("a".into(), "b".into())],
     })
@@ -484,6 +485,7 @@ fn measure_loading() {
         edges: EdgeWeights::new(LABELS, [pairs]).unwrap(),
         start: None,
         end: None,
+        label_parts: None,
         voters: None,
         about: vec![],
     })

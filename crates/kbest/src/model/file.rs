@@ -10,7 +10,7 @@
 //! checked before anything uses them, so no look-up leaves its array or runs for ever.
 
 use super::container::{Container, ContainerWriter, Kind};
-use super::{EdgeWeights, Model, ModelParts, NodeWeights, Voters};
+use super::{EdgeWeights, LabelParts, Model, ModelParts, NodeWeights, Voters};
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource, Preset, rises_to};
 use crate::label::LabelSet;
@@ -45,6 +45,7 @@ const EDGE_WEIGHTS: &str = "edges.weights";
 const START: &str = "start";
 const END: &str = "end";
 const VOTERS: &str = "voters";
+const PARTS: [&str; 3] = ["label-parts.number", "label-parts.starts", "label-parts"];
 
 impl Model {
     /// Writes the model to a file: whole, under a temporary name that is changed at the end, or not at all.
@@ -111,6 +112,12 @@ impl Model {
         for (name, scores) in [(START, self.start()), (END, self.end())] {
             scores.into_iter().for_each(|scores| writer.section(name, scores));
         }
+        if let Some(parts) = self.label_parts() {
+            let [number, starts, list] = PARTS;
+            writer.section(number, vec![parts.parts() as u64]);
+            writer.section(starts, parts.starts());
+            writer.section(list, parts.list());
+        }
         if let Some(voters) = self.voters() {
             let mut state = StateWriter::new();
             voters.save(&mut state);
@@ -123,7 +130,7 @@ impl Model {
 fn from_container(file: &Container, name: &str) -> Result<Model> {
     let singles =
         [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
-    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &PATTERNS, &singles].concat();
+    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &PATTERNS, &PARTS, &singles].concat();
     file.expect_only(&known)?;
     let names = read_list(file, LABELS)?;
     let labels = LabelSet::from_names(&names);
@@ -131,7 +138,9 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
         return Err(file.error("each label once", "one twice"));
     }
     let wrong = |got: &str| file.error("a model", got);
-    let nodes = NodeWeights::from_arrays(labels.len(), file.array(NODE_STARTS)?, file.array(NODE_WEIGHTS)?);
+    let label_parts = file.has(PARTS[0]).then(|| read_label_parts(file)).transpose()?;
+    let columns = label_parts.as_ref().map_or(labels.len(), LabelParts::columns);
+    let nodes = NodeWeights::from_arrays(columns, file.array(NODE_STARTS)?, file.array(NODE_WEIGHTS)?);
     let edges = EdgeWeights::from_arrays(labels.len(), file.array(EDGE_STARTS)?, file.array(EDGE_WEIGHTS)?);
     let scores = |name: &str| {
         let scores = file.has(name).then(|| file.array::<f32>(name)).transpose()?;
@@ -140,6 +149,7 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
     let parts = ModelParts {
         labels,
         extractor: read_extractor(file, name)?,
+        label_parts,
         nodes: nodes.map_err(wrong)?,
         edges: edges.map_err(wrong)?,
         start: scores(START)?,
@@ -148,6 +158,21 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
         about: read_about(file)?,
     };
     Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
+}
+
+fn read_number(file: &Container, name: &str) -> Result<usize> {
+    let number = match *file.array::<u64>(name)? {
+        [number] => usize::try_from(number).ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| file.error(format!("a number in section `{name}`"), "another value"))
+}
+
+fn read_label_parts(file: &Container) -> Result<LabelParts> {
+    let [number, starts, list] = PARTS;
+    let parts = read_number(file, number)?;
+    let (starts, list) = (file.array::<u32>(starts)?.to_vec(), file.array::<u32>(list)?.to_vec());
+    LabelParts::new(parts, starts, list).map_err(|error| file.error("parts of labels", error))
 }
 
 fn read_voters(file: &Container) -> Result<Voters> {
@@ -174,11 +199,7 @@ fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
             FeatureSource::Preset(preset.map_err(|error| file.error("a known source of features", error))?)
         }
     };
-    let columns = match *file.array::<u64>(COLUMNS)? {
-        [columns] => usize::try_from(columns).ok(),
-        _ => None,
-    };
-    let columns = columns.ok_or_else(|| file.error("a number of columns", "another value"))?;
+    let columns = read_number(file, COLUMNS)?;
     let [nodes, edges, words] = [NODES, EDGES, WORDS].map(|names| read_dictionary(file, names));
     Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns))
 }

@@ -18,7 +18,7 @@ impl Model {
         let (old, labels) = (self.extractor(), self.labels().len());
         let is_kept = |weight: f32| weight != 0.0 && weight.abs() >= threshold;
 
-        let mut nodes = NodeWeightsBuilder::new(labels);
+        let mut nodes = NodeWeightsBuilder::new(self.nodes().labels());
         let node_keys = kept_keys(old.nodes(), |id| {
             let row = self.nodes().row(id);
             let kept = || row.iter().filter(|&(_, weight)| is_kept(weight));
@@ -47,6 +47,7 @@ impl Model {
             old.columns(),
         );
         let model = Model::new(ModelParts {
+            label_parts: self.label_parts().cloned(),
             start: self.start().map(<[f32]>::to_vec),
             end: self.end().map(<[f32]>::to_vec),
             about: self.about().to_vec(),

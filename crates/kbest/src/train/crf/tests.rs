@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::feature::FeatureSource;
+use crate::random::Random;
 use crate::sequence::Sequence;
 use crate::template::Template;
-use crate::random::Random;
 
 /// What the features of random data look like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -215,14 +215,16 @@ fn lazy_shrinking_is_eager_shrinking() {
     let parameters = parameters(&data, false);
     let pace = Pace { rate: 0.5, batch: 2, seed: 4, c2: 2.0 };
     let mut sgd = Sgd::new(&parameters, pace);
-    (0..3).for_each(|_| drop(sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap()));
+    for _ in 0..3 {
+        sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap();
+    }
 
     let (mut w, mut squares) = (vec![0.0; parameters.len()], vec![0.0; parameters.len()]);
     for epoch in 0..3 {
         let order = crate::train::shuffled(data.examples().len(), 4, epoch);
         for batch in order.chunks(2) {
             let mut expectations = expectation::Expectations::new(&parameters);
-            let examples = || batch.iter().map(|&i| &data.examples()[i]);
+            let examples = || batch.iter().map(|&i| &data.examples()[i as usize]);
             expectations.add(&Current::new(&parameters, &w).unwrap(), examples()).unwrap();
             let gradient = &mut expectations.gradient;
             examples().for_each(|example| parameters.add_gold(example, -example.weight, gradient));
