@@ -1,8 +1,8 @@
 //! From features to lattices: the one bridge between text and search.
 //!
 //! **What.** Something that has [`Weights`], a model or a trainer, and the features of a sequence make a [`Lattice`]: node
-//! scores `T x L`, each the sum of the weights of the position's features, added in the features' order from zero; edges
-//! borrowed where all steps share them, made for the sequence where features look at the input.
+//! scores `T x L`, each the sum of the weights of the position's features, added in the features' order from zero, and of
+//! its [parts](LabelParts), if labels have any; edges borrowed where all steps share them, made for the sequence where features look at the input.
 //!
 //! **Cost.** One visit to memory a feature, then one addition a stored weight; a [`ScoreBuffer`] keeps its memory from
 //! sequence to sequence. Edges that look at the input cost a matrix for each set of features that differs.
@@ -20,6 +20,7 @@
 //! let model = Model::new(ModelParts {
 //!     labels: LabelSet::from_names(["VERB", "NOUN"]),
 //!     extractor: Extractor::from_parts(FeatureSource::Template(template), nodes, edges, Dictionary::default(), 1),
+//!     label_parts: None,
 //!     nodes: weights.finish(),
 //!     edges: EdgeWeights::new(2, [vec![EdgeWeight { from: 1, to: 0, weight: 0.5 }]])?,
 //!     start: None,
@@ -37,15 +38,21 @@
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::lattice::{Edges, Lattice};
-use crate::model::Model;
+use crate::model::{LabelParts, Model};
 
 /// What scoring asks of a model, finished or in training.
 pub trait Weights {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
 
-    /// Adds the weights of a node feature, times `value`, to a row of `L` scores.
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]);
+    /// The parts of labels that have weights of their own, if any.
+    fn label_parts(&self) -> Option<&LabelParts> {
+        None
+    }
+
+    /// Adds the weights of a node feature, times `value`, to a row of `L` scores; if labels have parts, to a row of as
+    /// many columns as [`LabelParts::columns`] tells.
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]);
 
     /// The edges of every step, or `None` if edges look at the input.
     fn shared_edges(&self) -> Option<&Edges<f32>>;
@@ -68,9 +75,13 @@ impl Weights for Model {
         self.labels().len()
     }
 
+    fn label_parts(&self) -> Option<&LabelParts> {
+        self.label_parts()
+    }
+
     #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
-        self.nodes().add_to(feature, value, scores);
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
+        self.nodes().add_to(feature, value, columns);
     }
 
     fn shared_edges(&self) -> Option<&Edges<f32>> {
@@ -94,6 +105,8 @@ impl Weights for Model {
 #[derive(Debug, Default)]
 pub struct ScoreBuffer {
     nodes: Vec<f32>,            // T x L
+    columns: Vec<f32>,          // one position's labels and parts
+    sums: Vec<f32>,             // of parts
     observed: Option<Observed>, // edges of this sequence alone
 }
 
@@ -120,7 +133,7 @@ pub fn lattice<'a, W: Weights>(
     features: &FeatureBuffer,
     buffer: &'a mut ScoreBuffer,
 ) -> Result<Lattice<'a, f32>> {
-    score_nodes(weights, features, &mut buffer.nodes);
+    score_nodes(weights, features, buffer);
     let lattice = match weights.shared_edges() {
         Some(edges) => Lattice::new(&buffer.nodes, edges)?,
         None => {
@@ -139,17 +152,31 @@ pub fn lattice<'a, W: Weights>(
 }
 
 /// Node scores, `T x L`.
-fn score_nodes(weights: &impl Weights, features: &FeatureBuffer, nodes: &mut Vec<f32>) {
+fn score_nodes(weights: &impl Weights, features: &FeatureBuffer, buffer: &mut ScoreBuffer) {
     let labels = weights.labels();
+    let ScoreBuffer { nodes, columns, sums, .. } = buffer;
     nodes.clear();
     nodes.resize(features.len() * labels, 0.0);
     for (t, row) in nodes.chunks_exact_mut(labels).enumerate() {
-        match features.values(t) {
-            None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, 1.0, row)),
-            Some(values) => {
-                for (&id, &value) in features.nodes(t).iter().zip(values) {
-                    weights.add_nodes(id, value as f32, row);
-                }
+        match weights.label_parts() {
+            None => score_position(weights, features, t, row),
+            Some(parts) => {
+                columns.clear();
+                columns.resize(parts.columns(), 0.0);
+                score_position(weights, features, t, columns);
+                parts.spread(columns, row, sums);
+            }
+        }
+    }
+}
+
+/// Adds up the weights of a position's features.
+fn score_position(weights: &impl Weights, features: &FeatureBuffer, t: usize, columns: &mut [f32]) {
+    match features.values(t) {
+        None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, 1.0, columns)),
+        Some(values) => {
+            for (&id, &value) in features.nodes(t).iter().zip(values) {
+                weights.add_nodes(id, value as f32, columns);
             }
         }
     }

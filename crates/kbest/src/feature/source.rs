@@ -101,6 +101,11 @@ impl FeatureSource {
         template.bigrams().iter().any(|rule| rule.looks_at_input())
     }
 
+    /// True if features are made for labels with parts, which then should have weights of their own.
+    pub fn wants_label_parts(&self) -> bool {
+        *self == FeatureSource::Preset(Preset::Morphology)
+    }
+
     /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).
     pub fn wants_word_counts(&self) -> bool {
         *self == FeatureSource::Preset(Preset::Morphology)

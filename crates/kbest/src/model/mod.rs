@@ -2,7 +2,8 @@
 //!
 //! **What.** A [`Model`] is all that tagging needs: the names of the labels, the frozen [`Extractor`], the weights of node
 //! features ([`NodeWeights`]: `L` numbers each, nearly all of them zero) and of edge features ([`EdgeWeights`]: `L x L`
-//! numbers each, nearly all zero), and scores for first and last labels if the model has them. Trainers and importers make
+//! numbers each, nearly all zero), and scores for first and last labels if the model has them. Labels may have
+//! [parts](LabelParts) with weights of their own: node features then have a weight for each of `L + P` columns. Trainers and importers make
 //! [`ModelParts`]; [`Model::new`] checks that the parts fit and adds up the edges that all steps share.
 //!
 //! **Cost.** What is zero is not stored. A model is read only, so threads share it.
@@ -10,10 +11,12 @@
 //! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
 
 mod edge_weights;
+mod label_parts;
 mod node_weights;
 mod voters;
 
 pub use edge_weights::{EdgeWeight, EdgeWeights};
+pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 
@@ -33,7 +36,9 @@ pub struct ModelParts {
     pub labels: LabelSet,
     /// From sequences to features.
     pub extractor: Extractor,
-    /// Weights of the node features.
+    /// The parts of labels that have weights of their own, if any.
+    pub label_parts: Option<LabelParts>,
+    /// Weights of the node features: a column a label, then a column a part.
     pub nodes: NodeWeights,
     /// Weights of the edge features.
     pub edges: EdgeWeights,
@@ -69,7 +74,14 @@ impl Model {
         };
         fits("node features with weights", parts.extractor.nodes().len(), parts.nodes.features())?;
         fits("edge features with weights", parts.extractor.edges().len(), parts.edges.features())?;
-        fits("labels of the node weights", labels, parts.nodes.labels())?;
+        let columns = match &parts.label_parts {
+            Some(label_parts) => {
+                fits("labels that have parts", labels, label_parts.labels())?;
+                label_parts.columns()
+            }
+            None => labels,
+        };
+        fits("labels of the node weights, with their parts", columns, parts.nodes.labels())?;
         fits("labels of the edge weights", labels, parts.edges.labels())?;
         for (what, scores) in [("start scores", &parts.start), ("end scores", &parts.end)] {
             let Some(scores) = scores else { continue };
@@ -80,7 +92,7 @@ impl Model {
             }
         }
         if let Some(voters) = &parts.voters {
-            voters.check(labels, parts.nodes.features(), parts.edges.features())?;
+            voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
         let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
         Ok(Model { parts, shared_edges })
@@ -94,6 +106,11 @@ impl Model {
     /// From sequences to features.
     pub fn extractor(&self) -> &Extractor {
         &self.parts.extractor
+    }
+
+    /// The parts of labels that have weights of their own, if any.
+    pub fn label_parts(&self) -> Option<&LabelParts> {
+        self.parts.label_parts.as_ref()
     }
 
     /// Weights of the node features.

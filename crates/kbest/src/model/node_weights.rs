@@ -1,4 +1,5 @@
-//! The weights of node features: for each feature the labels that it speaks for or against.
+//! The weights of node features: for each feature the labels that it speaks for or against. Where labels have
+//! [parts](super::LabelParts), these are columns like labels: `L` is then the number of both.
 //!
 //! A row is a list of (label, weight), or, from half of all labels on, stored whole.
 //! Either way it lies in one piece, so that adding it costs one trip to memory.

@@ -16,7 +16,7 @@ pub struct NodeChange {
     pub member: u32,
     /// The feature.
     pub feature: FeatureId,
-    /// The label.
+    /// The label, or the column of a part of labels.
     pub label: LabelId,
     /// By how much.
     pub by: f32,
@@ -132,11 +132,19 @@ impl Voters {
     }
 
     /// Refuses changes of what is not there.
-    pub(super) fn check(&self, labels: usize, node_features: usize, edge_features: usize) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        labels: usize,
+        columns: usize,
+        node_features: usize,
+        edge_features: usize,
+    ) -> Result<()> {
         let members = self.votes.len();
-        let nodes = self.nodes.iter().map(|c| (c.member, c.feature, node_features, c.label, c.label, c.by));
-        let edges = self.edges.iter().map(|c| (c.member, c.feature, edge_features, c.from, c.to, c.by));
-        for (member, feature, features, from, to, by) in nodes.chain(edges) {
+        let nodes =
+            self.nodes.iter().map(|c| (c.member, c.feature, node_features, c.label, c.label, columns, c.by));
+        let edges =
+            self.edges.iter().map(|c| (c.member, c.feature, edge_features, c.from, c.to, labels, c.by));
+        for (member, feature, features, from, to, labels, by) in nodes.chain(edges) {
             let legal = (member as usize) < members && (feature as usize) < features && by.is_finite();
             if !legal || from.max(to) as usize >= labels {
                 let got = format!("member {member}, feature {feature}, labels {from}, {to}, by {by}");

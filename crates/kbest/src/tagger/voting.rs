@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::label::LabelId;
 use crate::lattice::Edges;
-use crate::model::{EdgeWeight, EdgeWeights, Model, Voters};
+use crate::model::{EdgeWeight, EdgeWeights, LabelParts, Model, Voters};
 use crate::scoring::{self, ScoreBuffer, Weights};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -131,9 +131,13 @@ impl Weights for Member<'_> {
         self.model.labels().len()
     }
 
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
+    fn label_parts(&self) -> Option<&LabelParts> {
+        self.model.label_parts()
+    }
+
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
         for &(y, weight) in self.nodes.get(&feature).into_iter().flatten() {
-            scores[y as usize] += value * weight;
+            columns[y as usize] += value * weight;
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Frozen};
 use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
+use crate::model::LabelParts;
 use crate::sequence::Sequence;
 
 /// One sequence.
@@ -20,6 +21,7 @@ pub struct Example {
 #[derive(Debug, Clone)]
 pub struct TrainingSet {
     labels: LabelSet,
+    label_parts: Option<LabelParts>,
     extractor: Extractor,
     examples: Vec<Example>,
     tokens: usize,
@@ -72,12 +74,26 @@ impl TrainingSet {
             example.gold.iter_mut().for_each(|y| *y = new_ids[*y as usize]);
         }
         let tokens = examples.iter().map(|example| example.gold.len()).sum();
-        Ok(TrainingSet { labels, extractor, examples, tokens })
+        let with_parts = extractor.source().wants_label_parts();
+        Ok(TrainingSet { labels, label_parts: None, extractor, examples, tokens }
+            .with_label_parts(with_parts))
     }
 
     /// Names of the labels.
     pub fn labels(&self) -> &LabelSet {
         &self.labels
+    }
+
+    /// Whether trainers that can shall learn weights for the [parts](LabelParts) of labels, too, if their names show any.
+    /// They do with [`Preset::Morphology`](crate::feature::Preset::Morphology), unless told otherwise.
+    pub fn with_label_parts(mut self, with_parts: bool) -> Self {
+        self.label_parts = if with_parts { LabelParts::from_names(&self.labels) } else { None };
+        self
+    }
+
+    /// The parts of labels to be learnt.
+    pub fn label_parts(&self) -> Option<&LabelParts> {
+        self.label_parts.as_ref()
     }
 
     /// From sequences to features.

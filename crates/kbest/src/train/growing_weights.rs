@@ -1,27 +1,28 @@
 //! Weights that grow while a trainer corrects them.
 //!
-//! **What.** For each node feature a row of (label, weight) that grows with the labels it meets, or all labels once it has
-//! met many; for each edge feature the pairs it has met. Beside each weight lies the sum of its changes, each times the
+//! **What.** For each node feature a row of (column, weight), a column being a label or a part of labels, that grows with
+//! the columns it meets, or all of them once it has met many; for each edge feature the pairs it has met. Beside each weight lies the sum of its changes, each times the
 //! clock when it came: the average over all moments is `weight - sum / clock`, with no work for weights that rest.
 //!
 //! **Cost.** A row lies in one piece, so scoring is as in a finished model; a row that outgrows its place moves to the end,
 //! to a place twice as large. The edges of all steps are kept up to date one by one, bounds included.
 
+use super::TrainingSet;
 use crate::error::{Error, Result};
-use crate::feature::{Extractor, FeatureId};
+use crate::feature::FeatureId;
 use crate::label::LabelId;
 use crate::lattice::Edges;
-use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder};
+use crate::model::{EdgeWeight, EdgeWeights, LabelParts, NodeWeights, NodeWeightsBuilder};
 use crate::scoring::Weights;
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// A row that meets as many labels, or one in [`WHOLE_PART`] of all, is stored whole.
+/// A row that meets as many columns, or one in [`WHOLE_PART`] of all, is stored whole.
 const WHOLE_FROM: usize = 8;
 const WHOLE_PART: usize = 4;
 
-/// A row of few labels first has room for this many.
+/// A row of few columns first has room for this many.
 const FIRST_ROOM: u32 = 2;
 
 /// `Place::room` of rows that are stored whole.
@@ -35,10 +36,10 @@ struct Place {
     room: u32,
 }
 
-/// A label's weight in a row.
+/// A column's weight in a row.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    label: LabelId,
+    column: u32,
     weight: f32,
 }
 
@@ -66,10 +67,12 @@ type Pairs = HashMap<(LabelId, LabelId), Averaged, FixedState>;
 #[derive(Debug)]
 pub(super) struct GrowingWeights {
     labels: usize,
+    label_parts: Option<LabelParts>,
+    columns: usize,       // labels and parts
     places: Vec<Place>,   // one a node feature
-    entries: Vec<Entry>,  // rows with few labels
+    entries: Vec<Entry>,  // rows with few columns
     entry_sums: Vec<f64>, // one an entry
-    whole: Vec<f32>,      // rows with many labels, L each
+    whole: Vec<f32>,      // rows with many columns, all of them
     whole_sums: Vec<f64>, // one a weight of `whole`
     edges: Vec<Pairs>,    // one an edge feature
     shared: Vec<bool>,    // one an edge feature: whether every step has it
@@ -79,11 +82,14 @@ pub(super) struct GrowingWeights {
 
 impl GrowingWeights {
     /// All zero.
-    pub(super) fn new(labels: usize, extractor: &Extractor) -> Result<Self> {
+    pub(super) fn new(data: &TrainingSet) -> Result<Self> {
+        let (labels, extractor, label_parts) = (data.labels().len(), data.extractor(), data.label_parts());
         let mut shared = vec![false; extractor.edges().len()];
         extractor.shared_edges().iter().for_each(|&id| shared[id as usize] = true);
         Ok(GrowingWeights {
             labels,
+            label_parts: label_parts.cloned(),
+            columns: label_parts.map_or(labels, LabelParts::columns),
             places: vec![Place::default(); extractor.nodes().len()],
             entries: Vec::new(),
             entry_sums: Vec::new(),
@@ -97,8 +103,8 @@ impl GrowingWeights {
     }
 
     /// A copy.
-    pub(super) fn duplicate(&self, extractor: &Extractor) -> Result<Self> {
-        let mut copy = Self::new(self.labels, extractor)?;
+    pub(super) fn duplicate(&self, data: &TrainingSet) -> Result<Self> {
+        let mut copy = Self::new(data)?;
         copy.absorb(self, 1.0)?;
         Ok(copy)
     }
@@ -106,8 +112,8 @@ impl GrowingWeights {
     /// Adds the weights of another, times `share`.
     pub(super) fn absorb(&mut self, other: &GrowingWeights, share: f32) -> Result<()> {
         for (feature, &place) in (0..).zip(&other.places) {
-            for (y, Averaged { weight, sum }) in other.row(place) {
-                self.add_sum(feature, y, share * weight, f64::from(share) * sum);
+            for (column, Averaged { weight, sum }) in other.row(place) {
+                self.add_sum(feature, column, share * weight, f64::from(share) * sum);
             }
         }
         for (feature, pairs) in (0..).zip(&other.edges) {
@@ -121,15 +127,15 @@ impl GrowingWeights {
     }
 
     /// The weights of a row with their sums.
-    fn row(&self, place: Place) -> impl Iterator<Item = (LabelId, Averaged)> + '_ {
+    fn row(&self, place: Place) -> impl Iterator<Item = (u32, Averaged)> + '_ {
         let whole = place.room == WHOLE;
-        let len = if whole { self.labels } else { place.len as usize };
-        (place.start..place.start + len).zip(0..).map(move |(at, y)| {
+        let len = if whole { self.columns } else { place.len as usize };
+        (place.start..place.start + len).zip(0..).map(move |(at, column)| {
             if whole {
-                (y, Averaged { weight: self.whole[at], sum: self.whole_sums[at] })
+                (column, Averaged { weight: self.whole[at], sum: self.whole_sums[at] })
             } else {
-                let Entry { label, weight } = self.entries[at];
-                (label, Averaged { weight, sum: self.entry_sums[at] })
+                let Entry { column, weight } = self.entries[at];
+                (column, Averaged { weight, sum: self.entry_sums[at] })
             }
         })
     }
@@ -138,7 +144,7 @@ impl GrowingWeights {
     pub(super) fn save(&self, state: &mut StateWriter) {
         for &place in &self.places {
             let row: Vec<_> = self.row(place).collect();
-            state.list(row.iter().map(|&(y, _)| y));
+            state.list(row.iter().map(|&(column, _)| column));
             row.iter().for_each(|(_, averaged)| averaged.save(state));
         }
         for pairs in &self.edges {
@@ -150,22 +156,23 @@ impl GrowingWeights {
     }
 
     /// What [`GrowingWeights::save`] remembered.
-    pub(super) fn restore(labels: usize, extractor: &Extractor, state: &mut StateReader<'_>) -> Result<Self> {
-        let mut weights = Self::new(labels, extractor)?;
-        let check = |y: LabelId| match y {
+    pub(super) fn restore(data: &TrainingSet, state: &mut StateReader<'_>) -> Result<Self> {
+        let mut weights = Self::new(data)?;
+        let (labels, columns) = (weights.labels, weights.columns);
+        let check = |y: u32, labels: usize| match y {
             y if (y as usize) < labels => Ok(y),
             y => Err(Error::LabelOutOfRange { what: "training state".into(), label: y.into(), labels }),
         };
         for feature in 0..weights.places.len() as FeatureId {
-            for y in state.list::<LabelId>()? {
+            for column in state.list::<u32>()? {
                 let Averaged { weight, sum } = Averaged::restore(state)?;
-                weights.add_sum(feature, check(y)?, weight, sum);
+                weights.add_sum(feature, check(column, columns)?, weight, sum);
             }
         }
         for feature in 0..weights.edges.len() as FeatureId {
             for key in state.list::<u64>()? {
                 let Averaged { weight, sum } = Averaged::restore(state)?;
-                let (from, to) = (check((key >> 32) as LabelId)?, check(key as LabelId)?);
+                let (from, to) = (check((key >> 32) as LabelId, labels)?, check(key as LabelId, labels)?);
                 weights.add_edge_sum(feature, from, to, weight, sum)?;
             }
         }
@@ -173,32 +180,32 @@ impl GrowingWeights {
     }
 
     /// Changes a weight of a node feature.
-    pub(super) fn add_node(&mut self, feature: FeatureId, y: LabelId, change: f32, clock: f64) {
-        self.add_sum(feature, y, change, f64::from(change) * clock);
+    pub(super) fn add_node(&mut self, feature: FeatureId, column: u32, change: f32, clock: f64) {
+        self.add_sum(feature, column, change, f64::from(change) * clock);
     }
 
-    fn add_sum(&mut self, feature: FeatureId, y: LabelId, change: f32, change_of_sum: f64) {
+    fn add_sum(&mut self, feature: FeatureId, column: u32, change: f32, change_of_sum: f64) {
         let place = self.places[feature as usize];
         let (weight, sum) = if place.room == WHOLE {
-            let at = place.start + y as usize;
+            let at = place.start + column as usize;
             (&mut self.whole[at], &mut self.whole_sums[at])
         } else {
             let row = &self.entries[place.start..][..place.len as usize];
-            match row.iter().position(|entry| entry.label == y) {
+            match row.iter().position(|entry| entry.column == column) {
                 Some(i) => (&mut self.entries[place.start + i].weight, &mut self.entry_sums[place.start + i]),
-                None => return self.grow_row(feature, y, change, change_of_sum),
+                None => return self.grow_row(feature, column, change, change_of_sum),
             }
         };
         *weight += change;
         *sum += change_of_sum;
     }
 
-    /// Gives a row one more label.
-    fn grow_row(&mut self, feature: FeatureId, y: LabelId, weight: f32, sum: f64) {
+    /// Gives a row one more column.
+    fn grow_row(&mut self, feature: FeatureId, column: u32, weight: f32, sum: f64) {
         let mut place = self.places[feature as usize];
-        if place.len as usize >= WHOLE_FROM.max(self.labels / WHOLE_PART) {
+        if place.len as usize >= WHOLE_FROM.max(self.columns / WHOLE_PART) {
             self.make_whole(feature);
-            return self.add_sum(feature, y, weight, sum);
+            return self.add_sum(feature, column, weight, sum);
         }
         if place.len == place.room {
             let old = place.start..place.start + place.len as usize;
@@ -207,11 +214,11 @@ impl GrowingWeights {
             self.entries.extend_from_within(old.clone());
             self.entry_sums.extend_from_within(old);
             let end = place.start + place.room as usize;
-            self.entries.resize(end, Entry { label: 0, weight: 0.0 });
+            self.entries.resize(end, Entry { column: 0, weight: 0.0 });
             self.entry_sums.resize(end, 0.0);
         }
         let at = place.start + place.len as usize;
-        self.entries[at] = Entry { label: y, weight };
+        self.entries[at] = Entry { column, weight };
         self.entry_sums[at] = sum;
         place.len += 1;
         self.places[feature as usize] = place;
@@ -220,10 +227,10 @@ impl GrowingWeights {
     fn make_whole(&mut self, feature: FeatureId) {
         let place = self.places[feature as usize];
         let start = self.whole.len();
-        self.whole.resize(start + self.labels, 0.0);
-        self.whole_sums.resize(start + self.labels, 0.0);
+        self.whole.resize(start + self.columns, 0.0);
+        self.whole_sums.resize(start + self.columns, 0.0);
         for i in place.start..place.start + place.len as usize {
-            let at = start + self.entries[i].label as usize;
+            let at = start + self.entries[i].column as usize;
             (self.whole[at], self.whole_sums[at]) = (self.entries[i].weight, self.entry_sums[i]);
         }
         self.places[feature as usize] = Place { start, len: 0, room: WHOLE };
@@ -264,12 +271,14 @@ impl GrowingWeights {
             Some(clock) => (f64::from(weight) - sum / clock) as f32,
             None => weight,
         };
-        let mut nodes = NodeWeightsBuilder::new(self.labels);
-        let mut row: Vec<(LabelId, f32)> = Vec::new();
+        let mut nodes = NodeWeightsBuilder::new(self.columns);
+        let mut row: Vec<(u32, f32)> = Vec::new();
         for place in &self.places {
             row.clear();
-            row.extend(self.row(*place).map(|(y, averaged)| (y, value(averaged.weight, averaged.sum))));
-            row.sort_unstable_by_key(|&(y, _)| y);
+            row.extend(
+                self.row(*place).map(|(column, averaged)| (column, value(averaged.weight, averaged.sum))),
+            );
+            row.sort_unstable_by_key(|&(column, _)| column);
             nodes.push(row.iter().copied())?;
         }
         let edges = self.edges.iter().map(|pairs| {
@@ -289,15 +298,19 @@ impl Weights for GrowingWeights {
         self.labels
     }
 
+    fn label_parts(&self) -> Option<&LabelParts> {
+        self.label_parts.as_ref()
+    }
+
     #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
         let place = self.places[feature as usize];
         if place.room == WHOLE {
-            let row = &self.whole[place.start..][..self.labels];
-            scores.iter_mut().zip(row).for_each(|(score, &weight)| *score += value * weight);
+            let row = &self.whole[place.start..][..self.columns];
+            columns.iter_mut().zip(row).for_each(|(score, &weight)| *score += value * weight);
         } else {
             let row = &self.entries[place.start..][..place.len as usize];
-            row.iter().for_each(|entry| scores[entry.label as usize] += value * entry.weight);
+            row.iter().for_each(|entry| columns[entry.column as usize] += value * entry.weight);
         }
     }
 

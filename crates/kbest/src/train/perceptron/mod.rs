@@ -25,7 +25,7 @@ use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::model::{Model, ModelParts, VotersBuilder};
+use crate::model::{LabelParts, Model, ModelParts, VotersBuilder};
 use crate::scoring::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 use change::{Change, difference, merge, scale};
@@ -105,7 +105,7 @@ impl<'d> Perceptron<'d> {
             let expected = if voted { "1, if weights vote" } else { "at least 1" };
             return Err(Error::shape("threads of the perceptron", expected, options.threads));
         }
-        let weights = GrowingWeights::new(data.labels().len(), data.extractor())?;
+        let weights = GrowingWeights::new(data)?;
         let voters = voted.then(VotersBuilder::default);
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })
     }
@@ -114,10 +114,7 @@ impl<'d> Perceptron<'d> {
     fn learn_in_parts(&mut self, order: &[usize], on_progress: OnProgress<'_>) -> Result<Tally> {
         let part = order.len().div_ceil(self.options.threads);
         let parts: Vec<&[usize]> = order.chunks(part).collect();
-        let copies = parts
-            .iter()
-            .map(|_| self.weights.duplicate(self.data.extractor()))
-            .collect::<Result<Vec<_>>>()?;
+        let copies = parts.iter().map(|_| self.weights.duplicate(self.data)).collect::<Result<Vec<_>>>()?;
         let (done, tokens, right) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let (data, options, clock) = (self.data, &self.options, self.clock);
         let on_step = |example: &Example, wrong: usize| {
@@ -151,7 +148,7 @@ impl<'d> Perceptron<'d> {
                 .collect()
         });
         let mut tally = Tally::default();
-        let mut mixed = GrowingWeights::new(self.data.labels().len(), self.data.extractor())?;
+        let mut mixed = GrowingWeights::new(self.data)?;
         let share = 1.0 / learned.len() as f32;
         for part in learned {
             let (weights, of_part) = part?;
@@ -178,7 +175,7 @@ fn learn(
     let mut tally = Tally::default();
     for (clock, &i) in (clock + 1..).zip(order) {
         let example = &data.examples()[i];
-        let wrong = learner.answer(weights, example, options)?;
+        let wrong = learner.answer(weights, example, data.label_parts(), options)?;
         if let Some(voters) = &mut voters {
             voters.step(wrong > 0)?;
         }
@@ -240,6 +237,7 @@ impl Learner {
         &mut self,
         weights: &GrowingWeights,
         example: &Example,
+        label_parts: Option<&LabelParts>,
         options: &PerceptronOptions,
     ) -> Result<usize> {
         let lattice = scoring::lattice(weights, &example.features, &mut self.scores)?;
@@ -253,7 +251,7 @@ impl Learner {
                 &self.answer.best().labels
             }
         };
-        let wrong = difference(example, answer, &mut self.changes);
+        let wrong = difference(example, answer, label_parts, &mut self.changes);
         if let (Update::PassiveAggressive { longest }, true) = (options.update, wrong > 0) {
             let squares = merge(&mut self.changes);
             let reach = answer.len();
@@ -270,7 +268,7 @@ impl Learner {
 
 fn apply(weights: &mut GrowingWeights, change: Change, clock: f64) -> Result<()> {
     match change {
-        Change::Node { feature, label, by } => weights.add_node(feature, label, by, clock),
+        Change::Node { feature, column, by } => weights.add_node(feature, column, by, clock),
         Change::Edge { feature, from, to, by } => weights.add_edge(feature, from, to, by, clock)?,
     }
     Ok(())
@@ -278,7 +276,7 @@ fn apply(weights: &mut GrowingWeights, change: Change, clock: f64) -> Result<()>
 
 fn record(voters: &mut VotersBuilder, change: Change) {
     match change {
-        Change::Node { feature, label, by } => voters.change_node(feature, label, by),
+        Change::Node { feature, column, by } => voters.change_node(feature, column, by),
         Change::Edge { feature, from, to, by } => voters.change_edge(feature, from, to, by),
     }
 }
@@ -318,6 +316,7 @@ impl Trainer for Perceptron<'_> {
         Model::new(ModelParts {
             labels: self.data.labels().clone(),
             extractor: self.data.extractor().clone(),
+            label_parts: self.data.label_parts().cloned(),
             nodes,
             edges,
             start: None,
@@ -339,7 +338,7 @@ impl Trainer for Perceptron<'_> {
     fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
         self.epochs = state.number::<u64>()? as usize;
         self.clock = state.number()?;
-        self.weights = GrowingWeights::restore(self.data.labels().len(), self.data.extractor(), state)?;
+        self.weights = GrowingWeights::restore(self.data, state)?;
         if self.voters.is_some() {
             self.voters = Some(VotersBuilder::restore(state)?);
         }

@@ -1,0 +1,237 @@
+//! Parts of labels: what labels of a rich label set share.
+//!
+//! **What.** `NOUN|Case=Gen|Number=Sing` and `ADJ|Case=Gen|Number=Plur` share `Case=Gen`. A feature then has weights for
+//! labels and for parts, and a label's score is its own plus those of its parts:
+//!
+//! ```text
+//! score[y] = column[y] + sum over the parts p of y of column[L + p]
+//! ```
+//!
+//! so that what is learnt from one label helps all its kin, labels seen once or twice above all. The chain model stays as
+//! it is: decoders see the sums. **Cost.** The features of a position are added into a row of `L + P` *columns*; labels
+//! with the same first parts share the sums of these, so that spreading a row costs about an addition and a half a label.
+//! **When not.** Labels whose names say nothing: [`LabelParts::from_names`] then finds no parts.
+//!
+//! ```
+//! use kbest::LabelSet;
+//! use kbest::model::LabelParts;
+//! let labels = LabelSet::from_names(["NOUN|Nom", "NOUN|Gen", "ADJ|Gen", "PUNCT"]);
+//! let parts = LabelParts::from_names(&labels).unwrap();
+//! assert_eq!((parts.labels(), parts.parts()), (4, 2)); // NOUN and Gen; the others belong to one label each
+//! assert_eq!([0, 1, 2, 3].map(|y| parts.of(y)), [&[0][..], &[0, 1], &[1], &[]]);
+//!
+//! let mut scores = [0.0; 4];
+//! parts.spread(&[0.5, 0.0, 0.0, 1.0, 10.0, 20.0], &mut scores, &mut vec![]);
+//! assert_eq!(scores, [10.5, 30.0, 20.0, 1.0]);
+//! ```
+//!
+//! **Paper.** Müller, Schmid and Schütze, *Efficient higher-order CRFs for morphological tagging*, EMNLP 2013 (sub-tag
+//! features).
+
+use crate::blob::Blob;
+use crate::error::{Error, Result};
+use crate::intern::Interner;
+use crate::label::{LabelId, LabelSet};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// What separates parts in the names of labels.
+const SEPARATORS: [char; 9] = ['|', '+', '_', '.', ';', '@', '/', '[', ']'];
+
+/// Which parts each label has.
+#[derive(Debug, Clone)]
+pub struct LabelParts {
+    parts: usize,
+    starts: Blob<u32>, // L + 1: where the parts of each label begin
+    list: Blob<u32>,   // parts, each below `parts`
+    steps: Vec<Step>,  // how to add them up: a tree of the labels' lists
+    ends: Vec<u32>,    // L: the place in the tree where the sum of a label's parts is
+}
+
+/// A place in the tree of lists: the sum at `parent` and one part more. The root is place 0, the first step place 1.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    parent: u32,
+    part: u32,
+}
+
+impl LabelParts {
+    /// The parts that names show, split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
+    /// there are none.
+    pub fn from_names(labels: &LabelSet) -> Option<Self> {
+        let split = |name: &str| -> Vec<String> {
+            let mut parts: Vec<String> = Vec::new();
+            for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
+                if !parts.iter().any(|known| known == part) {
+                    parts.push(part.to_owned());
+                }
+            }
+            parts
+        };
+        let mut counts: HashMap<String, usize, FixedState> = HashMap::default();
+        for part in labels.names().flat_map(split) {
+            *counts.entry(part).or_default() += 1;
+        }
+        let shared = |part: &String| (2..labels.len()).contains(&counts[part]);
+        let (mut numbers, mut starts, mut list) = (Interner::default(), vec![0], Vec::new());
+        for name in labels.names() {
+            list.extend(
+                split(name)
+                    .iter()
+                    .filter(|part| shared(part))
+                    .map_while(|part| numbers.insert(part.as_bytes())),
+            );
+            starts.push(list.len() as u32);
+        }
+        if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() }
+    }
+
+    /// From lists of parts: those of label `y` are `list[starts[y]..starts[y + 1]]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for lists that do not fit, a part that does not exist or that a label has twice.
+    pub fn new(parts: usize, starts: Vec<u32>, list: Vec<u32>) -> Result<Self> {
+        let fits = starts.first() == Some(&0)
+            && starts.is_sorted()
+            && starts.last().is_some_and(|&end| end as usize == list.len());
+        if !fits {
+            return Err(Error::shape(
+                "starts of the parts of labels",
+                format!("rising from 0 to {}", list.len()),
+                "others",
+            ));
+        }
+        for (y, range) in starts.windows(2).enumerate() {
+            let of_label = &list[range[0] as usize..range[1] as usize];
+            let twice =
+                (1..of_label.len()).find(|&i| of_label[..i].contains(&of_label[i])).map(|i| of_label[i]);
+            if let Some(part) = of_label.iter().copied().find(|&part| part as usize >= parts).or(twice) {
+                return Err(Error::shape(
+                    format!("parts of label {y}"),
+                    format!("each below {parts}, each once"),
+                    part,
+                ));
+            }
+        }
+        let (steps, ends) = tree(&starts, &list);
+        Ok(LabelParts { parts, starts: starts.into(), list: list.into(), steps, ends })
+    }
+
+    /// Number of labels `L`.
+    pub fn labels(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Number of parts `P`.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Number of columns, `L + P`.
+    pub fn columns(&self) -> usize {
+        self.labels() + self.parts
+    }
+
+    /// The parts of a label.
+    ///
+    /// # Panics
+    /// If there is no such label.
+    pub fn of(&self, y: LabelId) -> &[u32] {
+        let y = y as usize;
+        &self.list[self.starts[y] as usize..self.starts[y + 1] as usize]
+    }
+
+    /// Where the parts of each label begin: `L + 1` numbers.
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// The parts of all labels.
+    pub fn list(&self) -> &[u32] {
+        &self.list
+    }
+
+    /// From a row of `L + P` columns to a row of `L` scores. `sums` is working memory.
+    ///
+    /// # Panics
+    /// If the rows are shorter.
+    pub fn spread(&self, columns: &[f32], scores: &mut [f32], sums: &mut Vec<f32>) {
+        let (own, parts) = columns.split_at(self.labels());
+        sums.clear();
+        sums.push(0.0);
+        for step in &self.steps {
+            sums.push(sums[step.parent as usize] + parts[step.part as usize]);
+        }
+        for ((score, own), &end) in scores.iter_mut().zip(own).zip(&self.ends) {
+            *score = own + sums[end as usize];
+        }
+    }
+}
+
+/// The tree of all lists, parents before children, and the place of each list's end.
+fn tree(starts: &[u32], list: &[u32]) -> (Vec<Step>, Vec<u32>) {
+    let mut places: HashMap<(u32, u32), u32, FixedState> = HashMap::default();
+    let (mut steps, mut ends) = (Vec::new(), Vec::new());
+    for range in starts.windows(2) {
+        let mut place = 0;
+        for &part in &list[range[0] as usize..range[1] as usize] {
+            place = *places.entry((place, part)).or_insert_with(|| {
+                steps.push(Step { parent: place, part });
+                steps.len() as u32
+            });
+        }
+        ends.push(place);
+    }
+    (steps, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_what_several_labels_share() {
+        let names = ["[/N][Nom]|O", "[/N][Acc]|O", "[/V][Pst.3Sg]|O", "[/V][Prs.3Sg]|B-LOC", "x_x|O"];
+        let parts = LabelParts::from_names(&LabelSet::from_names(names)).unwrap();
+        // N, O, V, 3Sg; x is twice in one label only
+        let of: Vec<_> = (0..5).map(|y| parts.of(y).to_vec()).collect();
+        assert_eq!(of, [vec![0, 1], vec![0, 1], vec![2, 3, 1], vec![2, 3], vec![1]]);
+        assert_eq!((parts.labels(), parts.parts(), parts.columns()), (5, 4, 9));
+        for names in [&["NN", "VB", "-LRB-", "PRP$"][..], &["a_le", "b_le"], &["x|y"], &[]] {
+            assert!(LabelParts::from_names(&LabelSet::from_names(names)).is_none());
+        }
+    }
+
+    #[test]
+    fn spreading_adds_each_label_the_sum_of_its_parts() {
+        let lists: [&[u32]; 6] = [&[0, 1, 2], &[], &[0, 1], &[0, 2], &[2, 1, 0], &[3]];
+        let mut starts = vec![0];
+        lists.iter().for_each(|list| starts.push(starts[starts.len() - 1] + list.len() as u32));
+        let parts = LabelParts::new(4, starts, lists.concat()).unwrap();
+        assert_eq!(parts.steps.len(), 3 + 1 + 3 + 1); // 0 1 2 shared by the first two and a half
+        let columns: Vec<f32> = (0..10).map(|i| (1 << i) as f32).collect();
+        let (mut scores, mut sums) = ([0.0; 6], vec![]);
+        for _ in 0..2 {
+            parts.spread(&columns, &mut scores, &mut sums);
+            for (y, list) in lists.iter().enumerate() {
+                let expected = columns[y] + list.iter().map(|&part| columns[6 + part as usize]).sum::<f32>();
+                assert_eq!(scores[y], expected);
+            }
+        }
+    }
+
+    #[test]
+    fn lists_that_do_not_fit_are_refused() {
+        for (starts, list) in [
+            (vec![], vec![]),
+            (vec![1], vec![0]),
+            (vec![0, 2], vec![0]),
+            (vec![0, 1, 0, 1], vec![0]),
+            (vec![0, 1], vec![2]),
+            (vec![0, 2], vec![1, 1]),
+        ] {
+            assert!(matches!(LabelParts::new(2, starts, list), Err(Error::Shape { .. })));
+        }
+        assert_eq!(LabelParts::new(2, vec![0, 1, 1], vec![1]).unwrap().labels(), 2);
+    }
+}
