@@ -325,7 +325,7 @@ mod tests {
         fn round(&mut self) {}
     }
 
-    /// The paper's toy problem, as in `tests/carpediem_paper.rs`: the order of opening, steps (a) to (h).
+    /// The paper's toy problem, as in `tests/suite/carpediem_paper.rs`: the order of opening, steps (a) to (h).
     #[test]
     fn the_toy_problem_opens_its_vertices_in_the_papers_order() {
         let steps = [[20.0, 20.0, 10.0, 60.0], [10.0, 60.0, 15.0, 0.0], [10.0, 10.0, 10.0, 60.0]];

@@ -1,6 +1,5 @@
 //! The artificial language keeps its promises: the same for a seed, all labels, Zipf's law, ambiguity that the
 //! neighbours resolve, unknown words that can be guessed.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 use kbest::Sequence;
 use kbest::synthetic::{Language, MOST_LABELS};

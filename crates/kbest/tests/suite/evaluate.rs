@@ -1,9 +1,6 @@
 //! Counts worked out by hand, after the rules of `conlleval` and of strict schemes; and laws that hold for any labels.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use kbest::evaluate::{Evaluation, Hits, Spans, Tally};
 use kbest::scheme::{Layout, Piece, Role, Scheme, Side, Tagging};
 

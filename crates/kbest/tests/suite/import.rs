@@ -1,10 +1,7 @@
 //! Models of other programs: small ones written here score as their formats say, and no bytes make an importer panic.
 //! What the programs themselves answered is compared in `import_fixtures.rs`.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use kbest::feature::FeatureBuffer;
 use kbest::model::import::{self, Origin};
 use kbest::scoring::{ScoreBuffer, lattice};

@@ -1,5 +1,4 @@
 //! Trainers learn, and what they learn depends on data, options and seed alone.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 use kbest::decode::Beam;
 use kbest::feature::{FeatureSource, Preset};

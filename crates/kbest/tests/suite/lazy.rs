@@ -1,10 +1,6 @@
 //! Paths on demand against the enumeration of all paths: every path, in order, none twice, no end too early.
 
-#![allow(clippy::unwrap_used)] // a test may fail that way
-
-mod common;
-
-use common::{Case, Numbers, enumerate};
+use crate::common::{Case, Numbers, enumerate};
 use kbest::{Float, kbest_iter};
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -4,11 +4,7 @@
 //! trusted. With whole numbers sums are exact and ties frequent, so score *and* path must be equal; with real numbers
 //! the forward order of additions is the judge's, so they must be equal there too.
 
-#![allow(clippy::unwrap_used)] // a test may fail that way
-
-mod common;
-
-use common::{Case, enumerate, exact_decoders};
+use crate::common::{Case, enumerate, exact_decoders};
 use kbest::decode::{Auto, Engines, Viterbi};
 use kbest::{Decode, Decoder, Error, Float, Scratch};
 use proptest::prelude::*;
@@ -23,7 +19,7 @@ fn viterbi_is_right<S: Float>(case: &Case) {
         Some(best) => {
             let answer = answer.unwrap();
             assert_eq!(answer.best().score, best.score, "{case:?}");
-            if case.numbers == common::Numbers::Whole {
+            if case.numbers == crate::common::Numbers::Whole {
                 assert_eq!(answer.best().labels, best.labels, "{case:?}");
             }
         }

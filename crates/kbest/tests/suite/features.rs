@@ -1,7 +1,6 @@
 //! Templates and extraction against oracles that build every feature string with `format!` and keep sets of strings.
 //!
 //! With `KBEST_FIXTURES` naming a folder of models of CRF++ and CRFsuite, their feature sets are compared too.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests; they say what did not run
 
 use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::{Dictionary, Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Preset};

@@ -1,5 +1,4 @@
 //! Readers and writers: what is written reads back as it was, whatever the format, and no bytes make a reader panic.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
 use kbest::columns::{Candidate, Field, Format, Reader, ReaderOptions, Separator, Writer, WriterOptions};
 use kbest::{Error, Sequence};

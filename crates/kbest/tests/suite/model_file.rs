@@ -2,11 +2,8 @@
 //!
 //! The container is read and written here once more, as `docs/formats/model-file.md` describes it, so that sections can be
 //! changed and given the right checksums again: what the checksums would catch must not be all that protects.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests; measurements say what they found
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
 use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
@@ -451,7 +448,7 @@ fn safetensors_hold_all_weights() {
     assert_eq!(words("end", Dtype::F32), vec![(-0.5f32).to_bits(); model.labels().len()]);
 }
 
-/// How long a model of about a million features and 100 MB takes to load: `cargo test --release --test model_file
+/// How long a model of about a million features and 100 MB takes to load: `cargo test --release --test suite model_file
 /// measure -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]

@@ -4,11 +4,8 @@
 //! Few labels and few distinct scores make what is rare in use frequent: full rows, rows and columns whose maximum falls,
 //! dead ends that come and go, exceptions that return to the base. 70 and 130 labels need more than one word of the
 //! bitmap and ragged vectors; lists move to new places from the fifth exception on.
-#![allow(clippy::unwrap_used)] // also in the helpers of tests
 
-mod common;
-
-use common::{Random, exact_decoders};
+use crate::common::{Random, exact_decoders};
 use kbest::lattice::{EdgeScores, OverallBound, Shape};
 use kbest::{Decode, Edges, Error, Float, Lattice, MarginalScratch, Scratch, marginals};
 use proptest::prelude::*;

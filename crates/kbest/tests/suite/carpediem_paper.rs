@@ -1,9 +1,6 @@
 //! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem 3.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::{Case, Random};
+use crate::common::{Case, Random};
 use kbest::decode::{CarpeDiem, CarpeDiemBound, Viterbi};
 use kbest::lattice::OverallBound;
 use kbest::{Counters, Decode, Edges, Lattice, Scratch};

@@ -1,5 +1,4 @@
 //! The worked example of `docs/decoders/funnel.md`: the path, and what was opened on the way.
-#![allow(clippy::unwrap_used)] // a test
 
 use kbest::decode::{Funnel, Viterbi};
 use kbest::{Decode, Edges, Lattice, Scratch};

@@ -2,8 +2,6 @@
 //! paths in the same order, the same scores, probabilities and confidences.
 //!
 //! Runs if `KBEST_FIXTURES` names the folder of their models and outputs.
-#![allow(clippy::unwrap_used)] // helpers of tests
-#![allow(clippy::print_stdout)] // says what did not run
 
 use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::FeatureBuffer;

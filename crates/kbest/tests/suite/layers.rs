@@ -3,7 +3,6 @@
 //!
 //! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of a file,
 //! and files named `tests.rs`) may use what they like; comments do not count.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 use std::collections::BTreeMap;
 use std::fs;

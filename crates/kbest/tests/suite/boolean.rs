@@ -1,10 +1,7 @@
 //! The boolean features framework: every way to make edges says the same, bounds hold, all decoders agree, and a path's
 //! score is the sum of the weights of the features that fire along it.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
-mod common;
-
-use common::{Random, enumerate, exact_decoders};
+use crate::common::{Random, enumerate, exact_decoders};
 use kbest::decode::Viterbi;
 use kbest::feature::boolean::{BooleanFeatures, EdgeBound, ObservedEdges};
 use kbest::lattice::{EdgeScores, Shape};

@@ -5,11 +5,8 @@
 //! about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of exponentials and
 //! logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` a step. An error in a logarithm is a
 //! relative error of a probability.
-#![allow(clippy::unwrap_used)] // also in the helpers of tests
 
-mod common;
-
-use common::{Case, EDGE_KINDS, EdgeKind, Numbers, Random, cast, enumerate};
+use crate::common::{Case, EDGE_KINDS, EdgeKind, Numbers, Random, cast, enumerate};
 use kbest::decode::Viterbi;
 use kbest::marginal::PairSums;
 use kbest::{Decode, Edges, Error, Float, Lattice, MarginalScratch, Scratch, log_partition, marginals};

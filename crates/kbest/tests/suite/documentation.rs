@@ -1,6 +1,5 @@
 //! The documents name what there is: every decoder has a row in the README and in the index, and a page; the README's
 //! example is the one that is tested in `lib.rs`; and no link leads nowhere.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 use kbest::decode::CATALOGUE;
 use std::fs;

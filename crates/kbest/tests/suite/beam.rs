@@ -1,9 +1,6 @@
 //! Beam search: what it returns is legal and worth what it says, and what it certifies is right.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::{Case, Random, cast};
+use crate::common::{Case, Random, cast};
 use kbest::decode::{Beam, Viterbi};
 use kbest::{Decode, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;

@@ -4,11 +4,8 @@
 //! Among equal scores the order is left open (but the first path, which is plain Viterbi's), so lists are compared by
 //! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
 //! enumerated: five positions of seven labels, or three of twenty-seven.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::{Case, enumerate, exact_kbest_decoders};
+use crate::common::{Case, enumerate, exact_kbest_decoders};
 use kbest::decode::Viterbi;
 use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
@@ -187,7 +184,7 @@ fn no_positions_one_path() {
 #[test]
 fn long_sequences() {
     let (positions, labels) = (100_000, 3);
-    let mut random = common::Random::new(5);
+    let mut random = crate::common::Random::new(5);
     let edges: Vec<f32> = (0..labels * labels).map(|_| random.unit() as f32).collect();
     let edges = Edges::dense(labels, edges).unwrap();
     let nodes: Vec<f32> = (0..positions * labels).map(|_| random.unit() as f32).collect();

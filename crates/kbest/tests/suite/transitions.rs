@@ -1,10 +1,7 @@
 //! Under constraints every decoder gives the best of the paths that obey, found here by enumerating all paths and
 //! judging each by a statement of the rules of its own.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::{Case, EdgeKind, Random, enumerate, exact_decoders, exact_kbest_decoders};
+use crate::common::{Case, EdgeKind, Random, enumerate, exact_decoders, exact_kbest_decoders};
 use kbest::lattice::Shape;
 use kbest::scheme::{Layout, Piece, Scheme, Side, Tagging};
 use kbest::transition::Transitions;
@@ -43,8 +40,8 @@ fn obeys(scheme: Scheme, tags: &[&str]) -> bool {
 /// A lattice of a case under constraints.
 fn constrained<'a, S: Float>(case: &Case, transitions: &Transitions, edges: &'a Edges<S>) -> Lattice<'a, S> {
     let mut lattice = case.lattice(edges);
-    let start = case.start.as_deref().map(common::cast::<S>);
-    let end = case.end.as_deref().map(common::cast::<S>);
+    let start = case.start.as_deref().map(crate::common::cast::<S>);
+    let end = case.end.as_deref().map(crate::common::cast::<S>);
     if let Some(start) = transitions.constrain_start(start.as_deref()).unwrap() {
         lattice = lattice.with_start(start).unwrap();
     }

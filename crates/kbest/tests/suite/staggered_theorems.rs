@@ -3,11 +3,7 @@
 //! Kaji et al. (2010): Lemma 2 (at most `log2 L + 1` rounds), Theorem 2 (`T` at best, `4/3 T L^2` at worst; `T L` at
 //! best with the beam of one, section 3.5). Huang et al. (2012), section 4.1: A* opens one node a position at best.
 
-#![allow(clippy::unwrap_used)] // a failed test may panic
-
-mod common;
-
-use common::{Case, Random};
+use crate::common::{Case, Random};
 use kbest::decode::{Astar, Expansion, Heuristic, IterativeAstar, Staggered, Viterbi};
 use kbest::{Counters, Decode, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;

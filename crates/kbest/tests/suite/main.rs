@@ -1,0 +1,28 @@
+//! All tests of the library's public face, in one program: decoders are generic, and compiling them once for all tests takes
+//! a fraction of the time of compiling them for each.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // tests may panic, and say what they did not run
+
+mod common;
+
+mod beam;
+mod boolean;
+mod carpediem_paper;
+mod changed_edges;
+mod columns;
+mod documentation;
+mod evaluate;
+mod features;
+mod funnel_page;
+mod import;
+mod import_fixtures;
+mod k_best;
+mod layers;
+mod lazy;
+mod marginals;
+mod model_file;
+mod one_best;
+mod staggered_theorems;
+mod synthetic;
+mod training;
+mod transitions;
