@@ -25,7 +25,7 @@ impl FeatureSource {
         let needed = match self {
             FeatureSource::Template(template) => template.columns(),
             FeatureSource::Items => 0,
-            FeatureSource::Preset(Preset::Words | Preset::Morphology) => 1,
+            FeatureSource::Preset(Preset::Words | Preset::Morphology | Preset::Hmm) => 1,
             FeatureSource::Preset(Preset::Columns) => columns,
         };
         match (0..sequence.len()).find(|&t| sequence.width(t) < needed) {
@@ -68,6 +68,9 @@ impl FeatureSource {
             FeatureSource::Preset(Preset::Morphology) => {
                 preset::morphology(sequence, t, is_rare, key, |key| visit(key, 1.0));
             }
+            FeatureSource::Preset(Preset::Hmm) => {
+                preset::hmm(sequence, t, is_rare, key, |key| visit(key, 1.0));
+            }
         }
     }
 
@@ -103,6 +106,6 @@ impl FeatureSource {
 
     /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).
     pub fn wants_word_counts(&self) -> bool {
-        *self == FeatureSource::Preset(Preset::Morphology)
+        matches!(self, FeatureSource::Preset(Preset::Morphology | Preset::Hmm))
     }
 }

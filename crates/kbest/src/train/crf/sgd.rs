@@ -12,8 +12,8 @@
 //! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
 
 use super::expectation::{Expectations, Tally};
-use super::parameters::{Current, Parameters};
 use crate::error::Result;
+use crate::train::parameters::{Current, Parameters};
 use crate::train::shuffle::shuffled;
 use crate::train::{Example, OnProgress, Progress};
 use std::ops::Range;

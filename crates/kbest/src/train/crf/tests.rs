@@ -215,7 +215,9 @@ fn lazy_shrinking_is_eager_shrinking() {
     let parameters = parameters(&data, false);
     let pace = Pace { rate: 0.5, batch: 2, seed: 4, c2: 2.0 };
     let mut sgd = Sgd::new(&parameters, pace);
-    (0..3).for_each(|_| drop(sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap()));
+    for _ in 0..3 {
+        sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap();
+    }
 
     let (mut w, mut squares) = (vec![0.0; parameters.len()], vec![0.0; parameters.len()]);
     for epoch in 0..3 {
