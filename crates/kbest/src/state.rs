@@ -94,6 +94,20 @@ impl<'a> StateReader<'a> {
         (0..len).map(|_| self.number()).collect()
     }
 
+    /// The next list, into one of the same length.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if its length is another.
+    pub fn list_into<N: Number>(&mut self, list: &mut Vec<N>) -> Result<()> {
+        let restored = self.list()?;
+        if restored.len() != list.len() {
+            let expected = format!("a list of {} numbers", list.len());
+            return Err(Error::shape("training state", expected, restored.len()));
+        }
+        *list = restored;
+        Ok(())
+    }
+
     /// Whether all was read.
     pub fn is_done(&self) -> bool {
         self.rest.is_empty()

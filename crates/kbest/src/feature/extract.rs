@@ -42,7 +42,8 @@ impl ExtractorBuilder {
         }
     }
 
-    /// Up to how many occurrences a word is rare, for [`super::Preset::Morphology`].
+    /// Up to how many occurrences a word is rare, for [`super::Preset::Morphology`]
+    /// and [`super::Preset::Hmm`].
     pub fn rare_up_to(mut self, occurrences: u32) -> Self {
         self.rare_up_to = occurrences;
         self

@@ -19,12 +19,19 @@ pub enum Preset {
     /// For large morphological label sets: words at -1..+1, suffixes of the neighbours, and for rare words prefixes
     /// and suffixes of up to ten characters and their looks. Looks at the first column alone.
     Morphology,
+    /// What a hidden Markov model emits ([`crate::train::Hmm`]): the word; of rare words before that a class of looks and the
+    /// suffixes of up to ten characters within that class, shortest first. Looks at the first column alone.
+    Hmm,
 }
 
 impl Preset {
     /// The name of each preset.
-    pub const NAMES: [(&'static str, Preset); 3] =
-        [("words", Preset::Words), ("columns", Preset::Columns), ("morphology", Preset::Morphology)];
+    pub const NAMES: [(&'static str, Preset); 4] = [
+        ("words", Preset::Words),
+        ("columns", Preset::Columns),
+        ("morphology", Preset::Morphology),
+        ("hmm", Preset::Hmm),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -52,6 +59,7 @@ impl Preset {
         match self {
             Preset::Words | Preset::Morphology => b"w[0]=",
             Preset::Columns => b"c0[0]=",
+            Preset::Hmm => b"w=",
         }
     }
 }
@@ -129,6 +137,45 @@ pub(super) fn morphology(
     if is_rare(word) {
         affixes(word, AFFIXES_OF_RARE_WORDS, key, &mut visit);
         looks(word, key, &mut visit);
+    }
+}
+
+/// Each feature of a position but the first tells all that those before it tell: trainers build on that.
+pub(super) fn hmm(
+    sequence: &Sequence,
+    t: usize,
+    is_rare: impl Fn(&str) -> bool,
+    key: &mut Vec<u8>,
+    mut visit: impl FnMut(&[u8]),
+) {
+    let word = word(sequence, t);
+    visit(b"bias");
+    if is_rare(word) {
+        let class = class_of_looks(word);
+        key.clear();
+        key.extend_from_slice(b"class=");
+        key.push(class);
+        visit(key);
+        for (length, suffix) in suffixes(word, AFFIXES_OF_RARE_WORDS) {
+            name_affix(b"suf", length, key);
+            key.extend_from_slice(&[class, b'=']);
+            key.extend_from_slice(suffix.as_bytes());
+            visit(key);
+        }
+    }
+    key.clear();
+    key.extend_from_slice(b"w=");
+    key.extend_from_slice(word.as_bytes());
+    visit(key);
+}
+
+/// A digit in it, a capital at its beginning, other letters, no letters.
+fn class_of_looks(word: &str) -> u8 {
+    match word {
+        _ if word.contains(char::is_numeric) => b'd',
+        _ if word.starts_with(char::is_uppercase) => b'X',
+        _ if word.contains(char::is_alphabetic) => b'x',
+        _ => b'-',
     }
 }
 

@@ -43,7 +43,7 @@ impl FeatureSource {
                 patterns.columns()
             }
             FeatureSource::Items => 0,
-            FeatureSource::Preset(Preset::Words | Preset::Morphology) => 1,
+            FeatureSource::Preset(Preset::Words | Preset::Morphology | Preset::Hmm) => 1,
             FeatureSource::Preset(Preset::Columns) => columns,
         };
         match (0..sequence.len()).find(|&t| sequence.width(t) < needed) {
@@ -88,6 +88,9 @@ impl FeatureSource {
             }
             FeatureSource::Preset(Preset::Morphology) => {
                 preset::morphology(sequence, t, is_rare, key, |key| visit(key, 1.0));
+            }
+            FeatureSource::Preset(Preset::Hmm) => {
+                preset::hmm(sequence, t, is_rare, key, |key| visit(key, 1.0));
             }
         }
     }
@@ -150,6 +153,6 @@ impl FeatureSource {
 
     /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).
     pub fn wants_word_counts(&self) -> bool {
-        *self == FeatureSource::Preset(Preset::Morphology)
+        matches!(self, FeatureSource::Preset(Preset::Morphology | Preset::Hmm))
     }
 }

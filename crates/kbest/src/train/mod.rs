@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`Perceptron`] | decodes each sequence and corrects what was wrong |
 //! | [`Crf`] | computes what the model expects of all sequences (L-BFGS, OWL-QN) or of a few at a time (SGD) and moves towards what is right |
+//! | [`Hmm`] | counts |
+//! | [`BaumWelch`] | computes what an HMM expects of sequences without labels, and counts that |
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -31,16 +33,21 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod baum_welch;
 mod checkpoint;
 mod crf;
 mod data;
 mod growing_weights;
+mod hmm;
+mod parameters;
 mod perceptron;
 mod schedule;
 
+pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use crf::{Crf, CrfOptions, Optimiser};
 pub use data::{Example, TrainingSet};
+pub use hmm::{Hmm, HmmOptions};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use schedule::{EpochEnd, Schedule, Standing, accuracy};
 

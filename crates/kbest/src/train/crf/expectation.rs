@@ -9,12 +9,12 @@
 //! each pair of labels that has a weight. Sequences are dealt into [`CHUNKS`] chunks of about as many positions;
 //! each is summed alone and the sums are added in order, so that no rounding depends on the number of threads.
 
-use super::parameters::{Current, Parameters, Shared};
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::marginal::{MarginalScratch, Marginals, PairSums, marginals};
 use crate::scoring::{self, ScoreBuffer, Weights};
+use crate::train::parameters::{Current, Parameters, Shared};
 use crate::train::{Example, OnProgress, Progress};
 use std::ops::Range;
 use std::panic::resume_unwind;

@@ -18,7 +18,7 @@
 //! optimization via quasi-Newton methods* (2013), section 4, for the search; Andrew & Gao, *Scalable training of
 //! L1-regularized log-linear models*, ICML 2007, for OWL-QN.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
 use std::collections::VecDeque;
 
@@ -115,24 +115,17 @@ impl Lbfgs {
 
     /// What [`Lbfgs::save`] remembered.
     pub(super) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
-        let len = self.x.len();
-        let vector = |state: &mut StateReader<'_>| {
-            let vector: Vec<f64> = state.list()?;
-            if vector.len() == len {
-                return Ok(vector);
-            }
-            Err(Error::shape("training state", format!("{len} weights"), vector.len()))
-        };
         self.started = state.number::<u64>()? != 0;
         self.value = state.number()?;
         self.steps.clear();
         for _ in 0..state.number::<u64>()? {
-            let rho = state.number()?;
-            self.steps.push_back(Step { rho, s: vector(state)?, y: vector(state)? });
+            let mut step = Step { rho: state.number()?, s: self.x.clone(), y: self.x.clone() };
+            state.list_into(&mut step.s)?;
+            state.list_into(&mut step.y)?;
+            self.steps.push_back(step);
         }
-        self.x = vector(state)?;
-        self.gradient = vector(state)?;
-        Ok(())
+        state.list_into(&mut self.x)?;
+        state.list_into(&mut self.gradient)
     }
 
     /// One iteration. `function` gives the smooth part at a point and writes its gradient there.

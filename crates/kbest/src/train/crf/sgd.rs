@@ -12,9 +12,9 @@
 //! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
 
 use super::expectation::{Expectations, Tally};
-use super::parameters::{Current, Parameters};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
+use crate::train::parameters::{Current, Parameters};
 use crate::train::{Example, OnProgress, Progress, shuffled};
 use std::ops::Range;
 
@@ -73,15 +73,8 @@ impl Sgd {
         self.batches = state.number()?;
         self.epochs = state.number::<u64>()? as usize;
         self.shrunk.fill(self.batches); // so an epoch ends
-        for vector in [&mut self.weights, &mut self.squares] {
-            let restored: Vec<f64> = state.list()?;
-            if restored.len() != vector.len() {
-                let expected = format!("{} weights", vector.len());
-                return Err(Error::shape("training state", expected, restored.len()));
-            }
-            *vector = restored;
-        }
-        Ok(())
+        state.list_into(&mut self.weights)?;
+        state.list_into(&mut self.squares)
     }
 
     /// One pass over the examples; the loss is that of each batch before it was learnt from.

@@ -1,4 +1,4 @@
-//! Which weights a CRF has, and where each lies in the vector that the optimiser sees.
+//! Which weights a linear model has, and where each lies in the one vector that a trainer of all of them at once works on.
 //!
 //! ```text
 //! node weights, feature after feature, labels rising | edge weights, feature after feature, pairs rising
@@ -7,13 +7,13 @@
 //! Pairs of feature and label that never occur together in the training data have no weight unless asked for, so that the
 //! vector has a few times as many entries as there are features, whatever `L` is.
 
+use super::Example;
 use crate::error::Result;
 use crate::feature::{Extractor, FeatureId};
 use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder, edges_of_best_shape};
 use crate::scoring::Weights;
-use crate::train::Example;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::ops::Range;

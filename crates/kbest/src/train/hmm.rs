@@ -1,0 +1,472 @@
+//! Hidden Markov models by counting.
+//!
+//! **What.** How often does each label follow each other one, how often has each label each word? Smoothed, that is a
+//! model of how labelled text comes about, estimated in one pass. **Why.** Nothing learns faster, and a lexicon and a
+//! table of label pairs can be read and edited by people. **When not.** If there is time to train a perceptron or a CRF:
+//! both make better use of the same data. **Cost.** One pass; the model stores what was counted and nothing of size
+//! `L x L`.
+//!
+//! ```text
+//! score of a path = ln P(y_0) + sum over t of (ln P(y_t | y_(t-1)) + ln P(x_t | y_t)) + ln P(end | y_last)
+//! P(y | p) = (c(p, y) + a) / (c(p) + a (L + 1)),    P(x | y) = (c(x, y) + b) / (c(y) + b V)
+//! ```
+//!
+//! **A linear model with few weights.** Of a pair that was never seen only `a / (c(p) + a (L + 1))` is left, which depends on
+//! `p` alone: it is scored as a *bias* of each label, so that the edges hold `ln (1 + c(p, y) / a)` and are zero for what
+//! was never seen; the end scores take back the bias of a last label. Words likewise.
+//!
+//! **Rare words.** The symbols `x` are the frequent words and, for all rare and unknown words, four classes of looks (capital,
+//! digit, other letters, none). Within a class the labels of a word are guessed from its suffixes, longer and longer ones,
+//! and at last from the word itself, each level leaning on the one before:
+//!
+//! ```text
+//! P_m(y) = (c_m(y) + k P_(m-1)(y)) / (c_m + k)
+//! ```
+//!
+//! Its score is `ln P_m(y) / P_1(y)` less what does not depend on the label, `sum over m of ln (1 + c_m(y) / (k P_(m-1)(y)))`:
+//! zero again for what was never seen. So the path score is the logarithm of the joint probability of labels and words,
+//! rare words apart, for which a factor is missing that is the same for all label sequences.
+//!
+//! **Papers.** Rabiner 1989; Brants, *TnT: a statistical part-of-speech tagger*, 2000, section 2.3 on suffixes, where each
+//! level weighs the same and not as much as it was seen.
+//!
+//! ```
+//! use kbest::feature::{FeatureSource, Preset};
+//! use kbest::train::{Hmm, HmmOptions, Trainer, TrainingSet};
+//! use kbest::{Sequence, Tagger};
+//! use std::sync::Arc;
+//!
+//! let mut sequence = Sequence::new();
+//! for (word, label) in [("the", "DET"), ("old", "NOUN"), ("man", "VERB"), ("the", "DET"), ("boats", "NOUN")] {
+//!     sequence.push([word]);
+//!     sequence.set_label(label);
+//! }
+//! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Hmm), 1)?;
+//! let mut trainer = Hmm::new(&data, HmmOptions::default())?;
+//! trainer.epoch(&mut |_| ())?;
+//! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
+//! let answer = tagger.tag(&Sequence::from_tokens(["the", "goats"]), 1)?.best().labels.clone();
+//! let names: Vec<_> = answer.iter().map(|&y| tagger.model().labels().name(y).unwrap()).collect();
+//! assert_eq!(names, ["DET", "NOUN"]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+
+use super::parameters::Parameters;
+use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
+use crate::error::{Error, Result};
+use crate::feature::{FeatureId, FeatureSource, Preset};
+use crate::model::{Model, ModelParts};
+use crate::state::{StateReader, StateWriter};
+
+/// How counts are smoothed: all above zero, so that nothing is impossible.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HmmOptions {
+    /// `a`, added to the count of each label after each other one.
+    pub transitions: f64,
+    /// `b`, added to the count of each word or class with each label.
+    pub emissions: f64,
+    /// `k`, how much a suffix leans on the next shorter one.
+    pub suffixes: f64,
+}
+
+impl Default for HmmOptions {
+    fn default() -> Self {
+        HmmOptions { transitions: 0.1, emissions: 0.01, suffixes: 1.0 }
+    }
+}
+
+impl HmmOptions {
+    fn check(&self) -> Result<()> {
+        let HmmOptions { transitions, emissions, suffixes } = *self;
+        for (what, value) in [("transitions", transitions), ("emissions", emissions), ("suffixes", suffixes)]
+        {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(Error::shape(
+                    format!("smoothing of {what}"),
+                    "a finite number above zero",
+                    value,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An HMM that counts.
+#[derive(Debug)]
+pub struct Hmm<'d> {
+    data: &'d TrainingSet,
+    options: HmmOptions,
+    parameters: Parameters,
+    parents: Vec<Option<FeatureId>>, // one a node feature: the one before it wherever it occurs
+    counts: Vec<f64>,                // one a weight
+    first: Vec<f64>,                 // L: how often a sequence begins with the label
+    last: Vec<f64>,                  // L: how often it ends so
+}
+
+/// Logarithms of probabilities, as a linear model has them.
+struct Scores {
+    weights: Vec<f64>, // one a weight
+    start: Vec<f64>,   // L
+    end: Vec<f64>,     // L
+    rest: f64,         // what the data's paths lack, all together: the parts of `P_m` that depend on no label
+}
+
+impl<'d> Hmm<'d> {
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the features are not those of [`Preset::Hmm`], or an option is not above zero.
+    pub fn new(data: &'d TrainingSet, options: HmmOptions) -> Result<Self> {
+        options.check()?;
+        if *data.extractor().source() != FeatureSource::Preset(Preset::Hmm) {
+            return Err(Error::shape("features of an HMM", "the preset `hmm`", "others"));
+        }
+        let labels = data.labels().len();
+        let parameters = Parameters::new(labels, data.extractor(), data.examples(), false, false);
+        let mut parents = vec![None; data.extractor().nodes().len()];
+        for Example { features, .. } in data.examples() {
+            for nodes in (0..features.len()).map(|t| features.nodes(t)) {
+                nodes.windows(2).for_each(|two| parents[two[1] as usize] = Some(two[0]));
+            }
+        }
+        let counts = vec![0.0; parameters.len()];
+        let (first, last) = (vec![0.0; labels], vec![0.0; labels]);
+        Ok(Hmm { data, options, parameters, parents, counts, first, last })
+    }
+
+    fn scores(&self) -> Scores {
+        let HmmOptions { transitions: a, emissions: b, .. } = self.options;
+        let labels = self.first.len();
+        let of_label = self.label_counts();
+        let mut weights = vec![0.0; self.counts.len()];
+        for feature in 0..self.data.extractor().edges().len() as FeatureId {
+            for i in self.parameters.edge_range(feature) {
+                weights[i] = (self.counts[i] / a).ln_1p();
+            }
+        }
+        let symbols = self.parents.iter().filter(|parent| parent.is_some_and(|id| self.is_bias(id))).count();
+        let symbols = symbols as f64 + 1.0; // and one for classes never seen
+        let base = |y: usize| {
+            let transition = (a / (of_label[y] + a * (labels as f64 + 1.0))).ln();
+            transition + (b / (of_label[y] + b * symbols)).ln()
+        };
+        let mut shares = vec![0.0; self.counts.len()]; // P_m(y), one a weight
+        let mut rest = 0.0;
+        for feature in 0..self.parents.len() as FeatureId {
+            let range = self.parameters.node_range(feature);
+            match self.parents[feature as usize] {
+                None => {
+                    let row = self.parameters.row(feature).iter();
+                    weights[range].iter_mut().zip(row).for_each(|(w, &y)| *w = base(y as usize));
+                }
+                Some(parent) if self.is_bias(parent) => {
+                    for i in range.clone() {
+                        weights[i] = (self.counts[i] / b).ln_1p();
+                    }
+                    let posterior =
+                        |y: usize, count: f64| (count + b) / (of_label[y] + b * symbols) * (of_label[y] + b);
+                    self.fill_shares(feature, posterior, &mut shares);
+                }
+                Some(parent) => rest += self.lean(feature, parent, &mut shares, &mut weights),
+            }
+        }
+        let sequences = self.first.iter().sum::<f64>() + a * labels as f64;
+        Scores {
+            weights,
+            start: self.first.iter().map(|count| ((count + a) / sequences).ln()).collect(),
+            end: self.last.iter().map(|count| (count / a).ln_1p()).collect(),
+            rest,
+        }
+    }
+
+    /// The one feature that every position has, and first.
+    fn is_bias(&self, feature: FeatureId) -> bool {
+        self.parents[feature as usize].is_none()
+    }
+
+    /// How often each label occurs.
+    fn label_counts(&self) -> Vec<f64> {
+        let mut counts = vec![0.0; self.first.len()];
+        for feature in (0..self.parents.len() as FeatureId).filter(|&feature| self.is_bias(feature)) {
+            let row = self.parameters.row(feature).iter();
+            row.zip(&self.counts[self.parameters.node_range(feature)])
+                .for_each(|(&y, count)| counts[y as usize] += count);
+        }
+        counts
+    }
+
+    /// `P_1(y)` of a class: how its occurrences are shared by the labels.
+    fn fill_shares(&self, class: FeatureId, posterior: impl Fn(usize, f64) -> f64, shares: &mut [f64]) {
+        let range = self.parameters.node_range(class);
+        let row = self.parameters.row(class);
+        let mut counts = vec![0.0; self.first.len()];
+        row.iter().zip(&self.counts[range.clone()]).for_each(|(&y, &count)| counts[y as usize] = count);
+        let all: f64 = counts.iter().enumerate().map(|(y, &count)| posterior(y, count)).sum();
+        for (&y, i) in row.iter().zip(range) {
+            shares[i] = posterior(y as usize, self.counts[i]) / all;
+        }
+    }
+
+    /// One level more: `feature` was seen only where `parent` was, so all of its labels are among the parent's. Gives what
+    /// the scores of all its occurrences lack.
+    fn lean(&self, feature: FeatureId, parent: FeatureId, shares: &mut [f64], weights: &mut [f64]) -> f64 {
+        let k = self.options.suffixes;
+        let range = self.parameters.node_range(feature);
+        let count: f64 = self.counts[range.clone()].iter().sum();
+        let (parent_row, parent_start) =
+            (self.parameters.row(parent), self.parameters.node_range(parent).start);
+        for (&y, i) in self.parameters.row(feature).iter().zip(range) {
+            let Ok(at) = parent_row.binary_search(&y) else { continue };
+            let leant_on = k * shares[parent_start + at];
+            shares[i] = (self.counts[i] + leant_on) / (count + k);
+            weights[i] = (self.counts[i] / leant_on).ln_1p();
+        }
+        -count * (count / k).ln_1p()
+    }
+}
+
+impl Trainer for Hmm<'_> {
+    /// Counts everything, anew. The loss is the logarithm of the joint probability of labels and symbols, negated; what the
+    /// suffixes of rare words say about their labels is in it.
+    fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
+        for counts in [&mut self.counts, &mut self.first, &mut self.last] {
+            counts.fill(0.0);
+        }
+        let mut progress = Progress::default();
+        for example in self.data.examples() {
+            self.parameters.add_gold(example, example.weight, &mut self.counts);
+            if let (Some(&first), Some(&last)) = (example.gold.first(), example.gold.last()) {
+                self.first[first as usize] += example.weight;
+                self.last[last as usize] += example.weight;
+            }
+            progress.done += 1;
+            progress.tokens += example.gold.len();
+            on_progress(progress);
+        }
+        let scores = self.scores();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let likelihood = dot(&self.counts, &scores.weights)
+            + dot(&self.first, &scores.start)
+            + dot(&self.last, &scores.end)
+            + scores.rest;
+        Ok(EpochReport {
+            sequences: progress.done,
+            tokens: progress.tokens,
+            right: 0,
+            loss: -likelihood,
+            converged: true,
+        })
+    }
+
+    fn model(&self) -> Result<Model> {
+        let Scores { weights, start, end, .. } = self.scores();
+        let (nodes, edges) = self.parameters.finished(&weights)?;
+        let narrow = |scores: Vec<f64>| Some(scores.into_iter().map(|score| score as f32).collect());
+        let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
+        Model::new(ModelParts {
+            start: narrow(start),
+            end: narrow(end),
+            ..ModelParts::new(labels, extractor, nodes, edges)
+        })
+    }
+
+    fn save(&self, state: &mut StateWriter) {
+        for counts in [&self.counts, &self.first, &self.last] {
+            state.list(counts.iter().copied());
+        }
+    }
+
+    fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
+        for counts in [&mut self.counts, &mut self.first, &mut self.last] {
+            state.list_into(counts)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::{ExtractorBuilder, FeatureBuffer};
+    use crate::label::LabelId;
+    use crate::scoring::{self, ScoreBuffer};
+    use crate::sequence::Sequence;
+    use std::collections::HashMap;
+
+    const OPTIONS: HmmOptions = HmmOptions { transitions: 0.5, emissions: 0.25, suffixes: 2.0 };
+
+    fn sequence(text: &str, weight: f64) -> Sequence {
+        let mut sequence = Sequence::new();
+        for token in text.split(' ') {
+            let (word, label) = token.split_once('/').unwrap();
+            sequence.push([word]);
+            sequence.set_label(label);
+        }
+        sequence.set_weight(weight);
+        sequence
+    }
+
+    fn corpus() -> Vec<Sequence> {
+        vec![
+            sequence("the/D man/N walks/V", 1.0),
+            sequence("the/D walks/N end/V", 2.0),
+            sequence("a/D man/N talks/V the/D talks/N", 1.0),
+            sequence("Ann/P walks/V", 0.5),
+            sequence("Bob/P talked/V 42/C walks/N", 1.0),
+        ]
+    }
+
+    fn train(rare_up_to: u32) -> Model {
+        let builder = ExtractorBuilder::new(FeatureSource::Preset(Preset::Hmm)).rare_up_to(rare_up_to);
+        let data = TrainingSet::from_builder(&corpus(), builder, 1).unwrap();
+        let mut hmm = Hmm::new(&data, OPTIONS).unwrap();
+        let report = hmm.epoch(&mut |_| ()).unwrap();
+        assert!(report.converged && report.tokens == 17);
+        assert_eq!(hmm.epoch(&mut |_| ()).unwrap(), report, "counting twice does not count double");
+        if rare_up_to == 0 {
+            let joint: f64 = corpus().iter().map(|s| s.weight() * joint(s)).sum();
+            assert!((report.loss + joint).abs() < 1e-9, "{} {joint}", report.loss);
+        }
+        hmm.model().unwrap()
+    }
+
+    fn score(model: &Model, words: &[&str], labels: &[LabelId]) -> f64 {
+        let (mut features, mut buffer) = (FeatureBuffer::new(), ScoreBuffer::new());
+        model.extractor().extract(&Sequence::from_tokens(words), &mut features).unwrap();
+        let lattice = scoring::lattice(model, &features, &mut buffer).unwrap();
+        lattice.path_score(labels).unwrap().into()
+    }
+
+    /// The logarithm of the joint probability, counted with maps of strings.
+    fn joint(sequence: &Sequence) -> f64 {
+        let mut counts: HashMap<String, f64> = HashMap::new();
+        let mut count = |key: String, weight: f64| *counts.entry(key).or_default() += weight;
+        let (mut words, mut labels) = (vec![], vec![]);
+        for sequence in corpus() {
+            let mut last = String::from("START");
+            for t in 0..sequence.len() {
+                let (word, label) = (sequence.cell(t, 0).unwrap(), sequence.label(t).unwrap());
+                words.push(word.to_owned());
+                labels.push(label.to_owned());
+                count(format!("{last} {label}"), sequence.weight());
+                count(format!("{label}/{word}"), sequence.weight());
+                count(label.to_owned(), sequence.weight());
+                last = label.to_owned();
+            }
+            count(format!("{last} END"), sequence.weight());
+            count("START".into(), sequence.weight());
+        }
+        for names in [&mut words, &mut labels] {
+            names.sort();
+            names.dedup();
+        }
+        let of = |key: &str| counts.get(key).copied().unwrap_or(0.0);
+        let (a, b) = (OPTIONS.transitions, OPTIONS.emissions);
+        let step = |from: &str, to: &str, choices: usize| {
+            ((of(&format!("{from} {to}")) + a) / (of(from) + a * choices as f64)).ln()
+        };
+        let (mut log, mut last) = (0.0, "START");
+        for t in 0..sequence.len() {
+            let (word, label) = (sequence.cell(t, 0).unwrap(), sequence.label(t).unwrap());
+            log += step(last, label, labels.len() + usize::from(t > 0));
+            let symbols = words.len() as f64 + 1.0;
+            log += ((of(&format!("{label}/{word}")) + b) / (of(label) + b * symbols)).ln();
+            last = label;
+        }
+        log + step(last, "END", labels.len() + 1)
+    }
+
+    #[test]
+    fn scores_are_joint_probabilities() {
+        let model = train(0);
+        for text in [
+            "the/D man/N walks/V",
+            "man/N the/D",
+            "man/C man/P man/V end/D 42/N the/V the/V",
+            "walks/V",
+            "42/D Ann/D Bob/C talks/N a/P",
+        ] {
+            let sequence = sequence(text, 1.0);
+            let words: Vec<_> = (0..sequence.len()).map(|t| sequence.cell(t, 0).unwrap()).collect();
+            let labels: Vec<_> =
+                (0..sequence.len()).map(|t| model.labels().id(sequence.label(t).unwrap()).unwrap()).collect();
+            let (got, expected) = (score(&model, &words, &labels), joint(&sequence));
+            assert!((got - expected).abs() < 1e-5 * expected.abs(), "{text}: {got}, {expected}");
+        }
+    }
+
+    /// `talker` is unknown, of class `x`; its longest known suffix is none, that of `stalks` is `talks`.
+    #[test]
+    fn unknown_words_are_guessed_from_suffixes() {
+        let model = train(10);
+        let labels = model.labels();
+        // How often each label has each suffix, among words of class `x`, with the sequences' weights.
+        let noun_and_verb = |n: f64, v: f64| HashMap::from([("N", n), ("V", v)]);
+        let levels = [
+            noun_and_verb(4.0, 2.5), // -s
+            noun_and_verb(4.0, 2.5), // -ks
+            noun_and_verb(4.0, 2.5), // -lks
+            noun_and_verb(4.0, 2.5), // -alks
+            noun_and_verb(1.0, 1.0), // -talks
+        ];
+        let in_class = HashMap::from([("D", 5.0), ("N", 6.0), ("V", 5.5)]);
+        let of_label = HashMap::from([("D", 5.0), ("N", 6.0), ("V", 5.5), ("P", 1.5), ("C", 1.0)]);
+        let (b, k) = (OPTIONS.emissions, OPTIONS.suffixes);
+        let symbols = 4.0; // three classes were seen, and one for others
+        let mut shares: HashMap<&str, f64> = of_label
+            .iter()
+            .map(|(&y, c)| (y, (in_class.get(y).unwrap_or(&0.0) + b) / (c + b * symbols) * (c + b)))
+            .collect();
+        let class = shares.clone();
+        let all: f64 = shares.values().sum();
+        shares.values_mut().for_each(|share| *share /= all);
+        for level in &levels {
+            let total: f64 = level.values().sum();
+            for (y, share) in &mut shares {
+                *share = (level.get(y).unwrap_or(&0.0) + k * *share) / (total + k);
+            }
+        }
+        // The same sequence of one position: start, bias, class and end do not change with the suffixes.
+        let emission = |word: &str, y: &str| {
+            let id = labels.id(y).unwrap();
+            let (mut features, mut row) = (FeatureBuffer::new(), vec![0.0; labels.len()]);
+            model.extractor().extract(&Sequence::from_tokens([word]), &mut features).unwrap();
+            features.nodes(0)[1..].iter().for_each(|&f| model.nodes().add_to(f, 1.0, &mut row));
+            f64::from(row[id as usize])
+        };
+        let base = |y: &str| (b / (of_label[y] + b * symbols)).ln();
+        for y in ["D", "V", "P", "C"] {
+            let got = (emission("stalks", y) + base(y)) - (emission("stalks", "N") + base("N"));
+            let expected = (shares[y] / (of_label[y] + b)).ln() - (shares["N"] / (of_label["N"] + b)).ln();
+            assert!((got - expected).abs() < 1e-5, "{y}: {got}, {expected}");
+            let got = (emission("talker", y) + base(y)) - (emission("talker", "N") + base("N"));
+            let expected = (class[y] / (of_label[y] + b)).ln() - (class["N"] / (of_label["N"] + b)).ln();
+            assert!((got - expected).abs() < 1e-5, "class alone, {y}: {got}, {expected}");
+        }
+        assert!(emission("Eve", "P") > emission("Eve", "N") && emission("1984", "C") > emission("1984", "N"));
+    }
+
+    #[test]
+    fn nothing_is_impossible() {
+        for rare_up_to in [0, 1, 10] {
+            let model = train(rare_up_to);
+            for word in ["the", "unheard", "X", "7", "!", ""] {
+                for (p, y) in (0..5).flat_map(|p| (0..5).map(move |y| (p, y))) {
+                    assert!(score(&model, &[word, word], &[p, y]).is_finite(), "{word} {p} {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_features_and_no_smoothing_are_refused() {
+        let words = TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Words), 1).unwrap();
+        assert!(matches!(Hmm::new(&words, OPTIONS), Err(Error::Shape { .. })));
+        let data = TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Hmm), 1).unwrap();
+        for smoothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let options = HmmOptions { emissions: smoothing, ..OPTIONS };
+            assert!(matches!(Hmm::new(&data, options), Err(Error::Shape { .. })));
+        }
+    }
+}
