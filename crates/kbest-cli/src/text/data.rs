@@ -27,7 +27,7 @@ pub(crate) struct Data {
 }
 
 /// Names of what a model remembers about the data it was trained on.
-const FORMAT: &str = "format";
+pub(crate) const FORMAT: &str = "format";
 const LABEL: &str = "label";
 const FIELDS: &str = "fields";
 const TABS: &str = "tabs";
@@ -85,6 +85,11 @@ impl Source {
         about
     }
 
+    /// Whether lines are columns and nothing else.
+    pub(crate) fn is_columns(&self) -> bool {
+        self.format == Format::Columns
+    }
+
     /// Whether cells are attributes with values.
     pub(crate) fn is_items(&self) -> bool {
         self.format == Format::Items
@@ -133,7 +138,7 @@ pub(crate) fn read_labelled(
         let mut sequence = Sequence::new();
         while reader.read_into(&mut sequence)? {
             if !sequence.is_labelled() {
-                let place = format!("{}:{}", reader.file(), reader.line());
+                let place = format!("{}:{}", reader.file(), reader.first_line());
                 return Err(Failure::input(&place, "expected a label at every position, got none"));
             }
             sequences.push(sequence.clone());
