@@ -116,7 +116,7 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
     let tagger = arguments.constraints.tagger(model, decoders::by_name(&arguments.decoder)?)?;
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, Some(model))?;
-    let mut reader = source.open(file, true)?;
+    let mut reader = source.open_labelled(file)?;
     let spans = spans(arguments, &mut model.labels().names())?;
     let parts: Vec<Mutex<Evaluation>> = (0..threads).map(|_| Mutex::new(Evaluation::new(spans))).collect();
     let workers = parts.iter().map(|part| {
@@ -158,7 +158,7 @@ fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
                 .into(),
         ));
     }
-    let mut reader = source.open(file, true)?;
+    let mut reader = source.open_labelled(file)?;
     let mut sequence = Sequence::new();
     let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     while reader.read_into(&mut sequence)? {

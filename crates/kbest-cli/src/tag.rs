@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let source = arguments.data.source(file, Some(&model))?;
         let workers = (0..threads).map(|_| worker(arguments, tagger.another(), &source));
         let workers = workers.collect::<Result<Vec<_>>>()?;
-        let mut reader = source.open(file, arguments.keep_labels)?;
+        let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
         in_order(&mut reader, workers, |answered| {
             output.write_all(&answered.text)?;
             progress.add(answered.sequences);

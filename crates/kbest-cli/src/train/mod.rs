@@ -178,7 +178,8 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
         let template = read_template(path)?;
         if template.columns() > columns && !source.is_items() {
             let got = template.columns() - 1;
-            let problem = format!("expected columns below {columns}, as the data has, got %x[...,{got}]");
+            let problem =
+                format!("expected columns below {columns}, as the data has besides the label, got {got}");
             return Err(Failure::input(&path.display().to_string(), problem));
         }
         return Ok(FeatureSource::Template(template));
