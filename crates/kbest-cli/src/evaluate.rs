@@ -2,13 +2,13 @@
 
 use crate::decoders;
 use crate::failure::{Failure, Result};
+use crate::models;
 use crate::output::{Counted, Output};
-use crate::tag::cores;
-use crate::text::{Answered, Data, in_order};
+use crate::text::{Answered, Constraints, Data, in_order, threads};
 use clap::Args;
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::scheme::{Layout, Scheme, Tagging};
-use kbest::{Model, Sequence, Tagger};
+use kbest::{Model, Sequence};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub(crate) struct Arguments {
     /// strictly: iob1, iob2, ioe1, ioe2, iobes, bilou, bmes
     #[arg(long, value_name = "SCHEME", default_value = "auto")]
     spans: String,
+    #[command(flatten)]
+    constraints: Constraints,
     /// Decoder, see `kbest decoders`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
@@ -60,11 +62,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.threads == Some(0) {
-        return Err(Failure::Usage("--threads: expected at least 1, got 0".into()));
-    }
     let evaluation = match &arguments.model {
-        Some(path) => with_model(arguments, Arc::new(Model::load(path)?))?,
+        Some(path) => with_model(arguments, &Arc::new(models::load(path)?))?,
         None => two_columns(arguments)?,
     };
     let mut output = Output::create(None)?;
@@ -89,10 +88,10 @@ fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
     for (what, least, got) in
         [("accuracy", arguments.min_accuracy, accuracy), ("F1 of spans", arguments.min_f1, f1)]
     {
-        if let (Some(least), Some(got)) = (least, got) {
-            if got < least {
-                return Err(Failure::Negative(format!("{what}: expected at least {least}, got {got:.6}")));
-            }
+        if let (Some(least), Some(got)) = (least, got)
+            && got < least
+        {
+            return Err(Failure::Negative(format!("{what}: expected at least {least}, got {got:.6}")));
         }
     }
     Ok(())
@@ -112,17 +111,16 @@ fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result
     }
 }
 
-fn with_model(arguments: &Arguments, model: Arc<Model>) -> Result<Evaluation> {
-    let decoder = decoders::by_name(&arguments.decoder)?;
+fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
+    let threads = threads(arguments.threads)?;
+    let tagger = arguments.constraints.tagger(model, decoders::by_name(&arguments.decoder)?)?;
     let file = arguments.file.as_deref();
-    let source = arguments.data.source(file, Some(&model))?;
-    let mut reader = source.open(file, true)?;
+    let source = arguments.data.source(file, Some(model))?;
+    let mut reader = source.open_labelled(file)?;
     let spans = spans(arguments, &mut model.labels().names())?;
-    let parts: Vec<Mutex<Evaluation>> =
-        (0..arguments.threads.unwrap_or_else(cores)).map(|_| Mutex::new(Evaluation::new(spans))).collect();
+    let parts: Vec<Mutex<Evaluation>> = (0..threads).map(|_| Mutex::new(Evaluation::new(spans))).collect();
     let workers = parts.iter().map(|part| {
-        let mut tagger = Tagger::new(model.clone()).with_decoder(decoder.clone());
-        let model = &model;
+        let mut tagger = tagger.another();
         move |sequence: &Sequence, _: &mut Answered| {
             let tagged = tagger.tag(sequence, 1)?;
             let labels = tagged.decoded.best().labels.iter();
@@ -154,14 +152,20 @@ fn with_model(arguments: &Arguments, model: Arc<Model>) -> Result<Evaluation> {
 fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, None)?;
-    let mut reader = source.open(file, true)?;
+    if !source.is_columns() {
+        return Err(Failure::Usage(
+            "without a model: expected columns, gold and predicted labels the last two, got another format"
+                .into(),
+        ));
+    }
+    let mut reader = source.open_labelled(file)?;
     let mut sequence = Sequence::new();
     let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     while reader.read_into(&mut sequence)? {
         let mut gold = Vec::with_capacity(sequence.len());
         for t in 0..sequence.len() {
             let Some(cell) = sequence.width(t).checked_sub(1).and_then(|last| sequence.cell(t, last)) else {
-                let place = format!("{}:{}", reader.file(), reader.line());
+                let place = format!("{}:{}", reader.file(), reader.first_line() + t as u64);
                 return Err(Failure::input(&place, "expected a gold and a predicted label, got one column"));
             };
             gold.push(cell.to_owned());

@@ -4,6 +4,7 @@
 //! goes away (`kbest decode ... | head`) is not an error.
 
 mod bench;
+mod convert;
 mod decode;
 mod decoders;
 mod demo;
@@ -11,6 +12,8 @@ mod evaluate;
 mod failure;
 mod generate;
 mod input;
+mod inspect;
+mod models;
 mod output;
 mod svg;
 mod table;
@@ -32,7 +35,13 @@ struct Arguments {
 }
 
 const EXAMPLE: &str = "\
-Example:
+Text in, labels out:
+  kbest generate corpus --labels 200 -o train.tsv --test test.tsv
+  kbest train train.tsv -m model.kbest
+  kbest tag -m model.kbest test.tsv | head
+  kbest evaluate -m model.kbest test.tsv
+
+Scores from anywhere:
   kbest generate lattice --labels 1000 -o lattice.npz
   kbest decode lattice.npz -k 1 | head -3
   kbest bench decode lattice.npz
@@ -46,6 +55,8 @@ enum Command {
     Train(train::Arguments),
     Tag(tag::Arguments),
     Evaluate(evaluate::Arguments),
+    Inspect(inspect::Arguments),
+    Convert(convert::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
     Demo(demo::Arguments),
@@ -58,6 +69,8 @@ fn run(command: &Command) -> Result<()> {
         Command::Train(arguments) => train::run(arguments),
         Command::Tag(arguments) => tag::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Convert(arguments) => convert::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

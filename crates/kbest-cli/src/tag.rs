@@ -2,11 +2,12 @@
 
 use crate::decoders;
 use crate::failure::{Failure, Result};
+use crate::models;
 use crate::output::{Counted, Output};
-use crate::text::{Answered, Data, Source, in_order};
+use crate::text::{Answered, Constraints, Data, Source, in_order, threads};
 use clap::Args;
-use kbest::columns::{Candidate, Writer};
-use kbest::{Decode, Decoder, Model, Sequence, Tagger};
+use kbest::columns::{Answer, Candidate, Writer};
+use kbest::{Decode, LabelId, Sequence, Tagger};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +16,14 @@ use std::sync::Arc;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   kbest tag -m model.kbest test.tsv > tagged.tsv
-  kbest tag -m model.kbest -k 5 --scores < test.tsv
+  kbest tag -m model.kbest -k 5 < test.tsv
   kbest tag -m model.kbest --marginals test.conllu
+  kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
 
-With -k each candidate is a block of its own behind a line `# rank score`; ranks begin at 0.")]
+With -k each candidate is a block of its own behind a line `# rank score`; ranks begin at 0.
+
+A file of transitions has one a line, `from TAB to`, `!` before it to forbid, `^` and `$` for start and end, `*` for any
+characters: `!O TAB I-*`. docs/text.md says more.")]
 pub(crate) struct Arguments {
     /// Files to label; stdin if none, or `-`
     #[arg(value_name = "FILE")]
@@ -35,6 +40,12 @@ pub(crate) struct Arguments {
     /// Write the probability of each label behind it, as in `NOUN/0.9871`
     #[arg(long)]
     marginals: bool,
+    #[command(flatten)]
+    constraints: Constraints,
+    /// The data has labels (last column, first field of items, CoNLL-U fields, `tags`): keep those that the model knows;
+    /// any other, such as `_` or `?`, leaves the label open
+    #[arg(long)]
+    keep_labels: bool,
     /// Decoder, see `kbest decoders`; also `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
@@ -49,14 +60,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let k = arguments.k.unwrap_or(1);
-    if k == 0 || arguments.threads == Some(0) {
-        return Err(Failure::Usage("-k and --threads: expected at least 1, got 0".into()));
+    if arguments.k == Some(0) {
+        return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
+    let threads = threads(arguments.threads)?;
     let decoder = decoders::by_name(&arguments.decoder)?;
-    Decode::<f32>::supports(&decoder, k)?;
-    let model = Arc::new(Model::load(&arguments.model)?);
-    let threads = arguments.threads.unwrap_or_else(cores);
+    Decode::<f32>::supports(&decoder, arguments.k.unwrap_or(1))?;
+    let model = Arc::new(models::load(&arguments.model)?);
+    let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
     let mut output = Output::create(arguments.output.as_deref())?;
     let progress = Counted::new("sequences", arguments.output.is_none());
     let files: Vec<Option<&Path>> = match &arguments.files[..] {
@@ -65,9 +76,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     for file in files {
         let source = arguments.data.source(file, Some(&model))?;
-        let workers = (0..threads).map(|_| worker(arguments, &model, &decoder, &source, k));
+        let workers = (0..threads).map(|_| worker(arguments, tagger.another(), &source));
         let workers = workers.collect::<Result<Vec<_>>>()?;
-        let mut reader = source.open(file, false)?;
+        let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
         in_order(&mut reader, workers, |answered| {
             output.write_all(&answered.text)?;
             progress.add(answered.sequences);
@@ -78,39 +89,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     output.finish()
 }
 
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// What one thread does with a sequence.
 fn worker(
     arguments: &Arguments,
-    model: &Arc<Model>,
-    decoder: &Decoder,
+    mut tagger: Tagger,
     source: &Source,
-    k: usize,
 ) -> Result<impl FnMut(&Sequence, &mut Answered) -> Result<()> + Send> {
-    let marginals = arguments.marginals;
-    let mut tagger = Tagger::new(model.clone()).with_decoder(decoder.clone()).with_confidences(marginals);
+    let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
-    let options = source.writer_options()?;
-    let model = model.clone();
-    let mut writer = Writer::new(Vec::new(), options);
+    let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
+    let model = tagger.model().clone();
+    let mut writer = Writer::new(Vec::new(), source.writer_options()?);
+    let mut known: Vec<Option<LabelId>> = Vec::new();
     Ok(move |sequence: &Sequence, answered: &mut Answered| {
-        let tagged = tagger.tag(sequence, k)?;
+        let tagged = if keep {
+            known.clear();
+            known.extend((0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)));
+            tagger.tag_known(sequence, &known, k)?
+        } else {
+            tagger.tag(sequence, k)?
+        };
         for (rank, path) in tagged.decoded.paths.iter().enumerate() {
-            let candidate = announced.then(|| Candidate { rank, score: path.score.into() });
             let names = path.labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
-            if marginals {
-                let sure = names.zip(&tagged.confidences[rank]).map(|(name, p)| format!("{name}/{p:.4}"));
-                let labels: Vec<String> = sure.collect();
-                writer.write(sequence, &[&labels[..]], candidate)?;
-            } else {
-                let labels: Vec<&str> = names.collect();
-                writer.write(sequence, &[&labels[..]], candidate)?;
-            }
+            let answer = Answer {
+                labels: &names.collect::<Vec<_>>(),
+                confidences: marginals.then(|| &tagged.confidences[rank][..]),
+                probability: marginals.then(|| tagged.probabilities[rank]),
+                candidate: announced.then(|| Candidate { rank, score: in_few_digits(path.score) }),
+            };
+            writer.write_answer(sequence, &answer)?;
         }
         answered.text.append(writer.get_mut());
         Ok(())
     })
+}
+
+/// The same number with as many digits as it needs to be told from its neighbours, and no more: 0.1 and not
+/// 0.10000000149.
+fn in_few_digits(score: f32) -> f64 {
+    score.to_string().parse().unwrap_or_else(|_| score.into())
 }

@@ -27,7 +27,7 @@ pub(crate) struct Data {
 }
 
 /// Names of what a model remembers about the data it was trained on.
-const FORMAT: &str = "format";
+pub(crate) const FORMAT: &str = "format";
 const LABEL: &str = "label";
 const FIELDS: &str = "fields";
 const TABS: &str = "tabs";
@@ -85,6 +85,11 @@ impl Source {
         about
     }
 
+    /// Whether lines are columns and nothing else.
+    pub(crate) fn is_columns(&self) -> bool {
+        self.format == Format::Columns
+    }
+
     /// Whether cells are attributes with values.
     pub(crate) fn is_items(&self) -> bool {
         self.format == Format::Items
@@ -98,12 +103,20 @@ impl Source {
         Ok(options.separator(self.separator).colon_words(self.colon_words))
     }
 
-    /// Opens a file; stdin for none or `-`.
-    pub(crate) fn open(&self, path: Option<&Path>, labelled: bool) -> Result<Reader> {
-        let options = self.options()?.labelled(labelled).required(labelled);
+    /// Opens a file with labels, and with something in it; stdin for none or `-`.
+    pub(crate) fn open_labelled(&self, path: Option<&Path>) -> Result<Reader> {
+        Self::open(path, &self.options()?.labelled(true).required(true))
+    }
+
+    /// Opens a file to be tagged, which may be empty and may have labels to keep; stdin for none or `-`.
+    pub(crate) fn open_to_tag(&self, path: Option<&Path>, labelled: bool) -> Result<Reader> {
+        Self::open(path, &self.options()?.labelled(labelled))
+    }
+
+    fn open(path: Option<&Path>, options: &ReaderOptions) -> Result<Reader> {
         Ok(match path.filter(|path| *path != Path::new("-")) {
-            Some(path) => Reader::open(path, &options)?,
-            None => Reader::new(std::io::stdin(), "<stdin>", &options)?,
+            Some(path) => Reader::open(path, options)?,
+            None => Reader::new(std::io::stdin(), "<stdin>", options)?,
         })
     }
 
@@ -129,11 +142,11 @@ pub(crate) fn read_labelled(
         if paths.is_empty() { vec![None] } else { paths.iter().map(|path| Some(path.as_path())).collect() };
     for path in files {
         let source = data.source(path, model)?;
-        let mut reader = source.open(path, true)?;
+        let mut reader = source.open_labelled(path)?;
         let mut sequence = Sequence::new();
         while reader.read_into(&mut sequence)? {
             if !sequence.is_labelled() {
-                let place = format!("{}:{}", reader.file(), reader.line());
+                let place = format!("{}:{}", reader.file(), reader.first_line());
                 return Err(Failure::input(&place, "expected a label at every position, got none"));
             }
             sequences.push(sequence.clone());

@@ -3,7 +3,7 @@
 //! One thread reads, some answer, the caller's writes. Sequences travel in batches that are used again and again, and no more
 //! than a few are on their way, so memory follows the batch and not the file. One thread alone does it all itself.
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use kbest::Sequence;
 use kbest::columns::Reader;
 use std::collections::BTreeMap;
@@ -31,12 +31,14 @@ pub(crate) struct Answered {
 #[derive(Debug, Default)]
 struct Batch {
     sequences: Vec<Sequence>,
+    lines: Vec<u64>, // that the sequences begin with
     filled: usize,
 }
 
 impl Batch {
     fn fill(&mut self, reader: &mut Reader) -> Result<bool> {
         self.filled = 0;
+        self.lines.clear();
         let mut positions = 0;
         while positions < POSITIONS {
             if self.filled == self.sequences.len() {
@@ -46,6 +48,7 @@ impl Batch {
                 break;
             }
             positions += self.sequences[self.filled].len();
+            self.lines.push(reader.first_line());
             self.filled += 1;
         }
         Ok(self.filled > 0)
@@ -61,11 +64,12 @@ pub(crate) fn in_order<W>(
 where
     W: FnMut(&Sequence, &mut Answered) -> Result<()> + Send,
 {
+    let file = reader.file().to_owned();
     let answer = |worker: &mut W, batch: &Batch, answered: &mut Answered| {
         answered.text.clear();
         (answered.sequences, answered.positions) = (0, 0);
-        for sequence in &batch.sequences[..batch.filled] {
-            worker(sequence, answered)?;
+        for (sequence, line) in batch.sequences.iter().zip(&batch.lines) {
+            worker(sequence, answered).map_err(|failure| at(&file, *line, failure))?;
             answered.sequences += 1;
             answered.positions += sequence.len();
         }
@@ -101,6 +105,14 @@ where
         drop(answers); // lets workers that wait to hand over stop
         outcome
     })
+}
+
+/// Says which sequence could not be answered.
+fn at(file: &str, line: u64, failure: Failure) -> Failure {
+    match failure {
+        Failure::Library(error) => Failure::input(&format!("{file}:{line}"), error),
+        other => other,
+    }
 }
 
 /// The next batch, `None` if there are no more.

@@ -1,11 +1,17 @@
 //! Which trainer, with which options.
+//!
+//! A new one needs a [`Name`], its options (each of which says in [`Algorithm::check`] whose it is) and an arm of
+//! [`Algorithm::trainer`].
 
 use crate::decoders;
 use crate::failure::{Failure, Result};
+use crate::text;
 use clap::{Args, ValueEnum};
 use kbest::Sequence;
 use kbest::feature::FeatureSource;
-use kbest::train::{Averaging, Perceptron, PerceptronOptions, Trainer, TrainingSet, Update};
+use kbest::train::{
+    Averaging, Crf, CrfOptions, Optimiser, Perceptron, PerceptronOptions, Trainer, TrainingSet, Update,
+};
 
 /// What learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -18,6 +24,26 @@ enum Name {
     Voted,
     /// Passive-aggressive: corrections as long as needed, averaged
     Pa,
+    /// Conditional random field: labels get probabilities
+    Crf,
+}
+
+impl Name {
+    const PERCEPTRONS: &[Name] = &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa];
+
+    fn as_typed(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// How a CRF is fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Optimizer {
+    /// All data at each step; with --c1, OWL-QN
+    #[default]
+    Lbfgs,
+    /// A few sequences at each step
+    Sgd,
 }
 
 #[derive(Debug, Args)]
@@ -25,23 +51,84 @@ pub(super) struct Algorithm {
     /// What learns
     #[arg(long, value_enum, default_value = "averaged")]
     algorithm: Name,
-    /// Decoder of the perceptrons, see `kbest decoders`; `beam:16` corrects at the first error that it cannot mend
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    decoder: String,
     /// Seed of the order of sequences
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Threads; perceptrons of several threads learn apart and are averaged after each pass [default: 1]
+    /// Threads; perceptrons of several threads learn apart and are averaged after each pass [default: 1; crf: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Longest correction of `pa`
-    #[arg(long, value_name = "C", default_value_t = 1.0)]
-    longest: f32,
+    /// Decoder of the perceptrons, see `kbest decoders`; `beam:16` corrects at the first error that it cannot mend
+    /// [default: auto]
+    #[arg(long, value_name = "NAME")]
+    decoder: Option<String>,
+    /// pa: longest correction [default: 1]
+    #[arg(long, value_name = "C")]
+    longest: Option<f32>,
+    /// crf: how it is fitted [default: lbfgs]
+    #[arg(long, value_enum, value_name = "NAME")]
+    optimizer: Option<Optimizer>,
+    /// crf: strength of the L1 term, which makes most weights zero; lbfgs only [default: 0]
+    #[arg(long, value_name = "C1")]
+    c1: Option<f64>,
+    /// crf: strength of the L2 term [default: 1]
+    #[arg(long, value_name = "C2")]
+    c2: Option<f64>,
+    /// crf: weights for labels that a feature was never seen with, too
+    #[arg(long)]
+    all_states: bool,
+    /// crf: weights for pairs of labels that were never seen, too
+    #[arg(long)]
+    all_transitions: bool,
+    /// crf with sgd: size of the first step [default: 0.1]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<f64>,
+    /// crf with sgd: sequences a step [default: 1]
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
 }
 
 impl Algorithm {
+    /// Refuses options of other algorithms, which would be without effect.
+    pub(super) fn check(&self) -> Result<()> {
+        let options: [(&str, bool, &[Name]); 9] = [
+            ("--decoder", self.decoder.is_some(), Name::PERCEPTRONS),
+            ("--longest", self.longest.is_some(), &[Name::Pa]),
+            ("--optimizer", self.optimizer.is_some(), &[Name::Crf]),
+            ("--c1", self.c1.is_some(), &[Name::Crf]),
+            ("--c2", self.c2.is_some(), &[Name::Crf]),
+            ("--all-states", self.all_states, &[Name::Crf]),
+            ("--all-transitions", self.all_transitions, &[Name::Crf]),
+            ("--rate", self.rate.is_some(), &[Name::Crf]),
+            ("--batch", self.batch.is_some(), &[Name::Crf]),
+        ];
+        for (option, given, owners) in options {
+            if given && !owners.contains(&self.algorithm) {
+                let owners: Vec<String> = owners.iter().map(|name| name.as_typed()).collect();
+                return Err(Failure::Usage(format!(
+                    "{option}: expected with --algorithm {}, got {}",
+                    owners.join(" or "),
+                    self.name()
+                )));
+            }
+        }
+        for (option, given) in [("--rate", self.rate.is_some()), ("--batch", self.batch.is_some())] {
+            if given && self.optimizer != Some(Optimizer::Sgd) {
+                return Err(Failure::Usage(format!("{option}: expected with --optimizer sgd, got lbfgs")));
+            }
+        }
+        text::threads(self.threads).map(|_| ())
+    }
+
     pub(super) fn default_epochs(&self) -> usize {
-        10
+        match (self.algorithm, self.optimizer.unwrap_or_default()) {
+            (Name::Crf, Optimizer::Lbfgs) => 100,
+            _ => 10,
+        }
+    }
+
+    /// Whether small weights may be left out of its models.
+    pub(super) fn can_be_pruned(&self) -> bool {
+        self.algorithm != Name::Voted
     }
 
     /// Features that the algorithm brings with it.
@@ -59,34 +146,87 @@ impl Algorithm {
     }
 
     pub(super) fn trainer<'d>(&self, data: &'d TrainingSet) -> Result<Box<dyn Trainer + 'd>> {
-        let perceptron = |averaging, update| -> Result<Box<dyn Trainer + 'd>> {
-            let options = PerceptronOptions {
-                averaging,
-                update,
-                decoder: decoders::by_name(&self.decoder)?,
-                seed: self.seed,
-                threads: self.threads.unwrap_or(1),
-            };
-            Ok(Box::new(Perceptron::new(data, options)?))
-        };
         match self.algorithm {
-            Name::Averaged => perceptron(Averaging::Averaged, Update::Perceptron),
-            Name::Perceptron => perceptron(Averaging::Final, Update::Perceptron),
-            Name::Voted => perceptron(Averaging::Voted, Update::Perceptron),
-            Name::Pa if self.longest > 0.0 => {
-                perceptron(Averaging::Averaged, Update::PassiveAggressive { longest: self.longest })
+            Name::Averaged => self.perceptron(data, Averaging::Averaged, Update::Perceptron),
+            Name::Perceptron => self.perceptron(data, Averaging::Final, Update::Perceptron),
+            Name::Voted => self.perceptron(data, Averaging::Voted, Update::Perceptron),
+            Name::Pa => {
+                let longest = self.longest.unwrap_or(1.0);
+                if longest.is_nan() || longest <= 0.0 {
+                    return Err(Failure::Usage(format!("--longest: expected more than 0, got {longest}")));
+                }
+                self.perceptron(data, Averaging::Averaged, Update::PassiveAggressive { longest })
             }
-            Name::Pa => Err(Failure::Usage(format!("--longest: expected more than 0, got {}", self.longest))),
+            Name::Crf => Ok(Box::new(Crf::new(data, self.crf_options()?)?)),
         }
+    }
+
+    fn perceptron<'d>(
+        &self,
+        data: &'d TrainingSet,
+        averaging: Averaging,
+        update: Update,
+    ) -> Result<Box<dyn Trainer + 'd>> {
+        let options = PerceptronOptions {
+            averaging,
+            update,
+            decoder: decoders::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
+            seed: self.seed,
+            threads: self.threads.unwrap_or(1),
+        };
+        Ok(Box::new(Perceptron::new(data, options)?))
+    }
+
+    fn crf_options(&self) -> Result<CrfOptions> {
+        let usual = CrfOptions::default();
+        let optimiser = match self.optimizer.unwrap_or_default() {
+            Optimizer::Lbfgs => Optimiser::Lbfgs,
+            Optimizer::Sgd => Optimiser::Sgd {
+                rate: self.rate.unwrap_or(0.1),
+                batch: self.batch.unwrap_or(1),
+                seed: self.seed,
+            },
+        };
+        Ok(CrfOptions {
+            optimiser,
+            c1: self.c1.unwrap_or(usual.c1),
+            c2: self.c2.unwrap_or(usual.c2),
+            all_states: self.all_states,
+            all_transitions: self.all_transitions,
+            threads: text::threads(self.threads)?,
+            ..usual
+        })
     }
 
     /// What the course of training depends on, as text.
     pub(super) fn depends_on(&self) -> String {
-        format!("{self:?}")
+        // The sums of a CRF do not depend on the number of threads, so a run may go on with another.
+        let threads = if self.algorithm == Name::Crf { None } else { Some(self.threads.unwrap_or(1)) };
+        let Algorithm {
+            algorithm,
+            seed,
+            decoder,
+            longest,
+            optimizer,
+            c1,
+            c2,
+            all_states,
+            all_transitions,
+            rate,
+            batch,
+            ..
+        } = self;
+        format!(
+            "{:?}",
+            (
+                (algorithm, seed, threads, decoder, longest),
+                (optimizer, c1, c2, all_states, all_transitions, rate, batch)
+            )
+        )
     }
 
     /// The name users say.
     pub(super) fn name(&self) -> String {
-        self.algorithm.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.algorithm.as_typed()
     }
 }

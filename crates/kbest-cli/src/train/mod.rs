@@ -8,7 +8,7 @@ mod checkpoint;
 mod report;
 
 use crate::failure::{Failure, Result};
-use crate::output::Progress;
+use crate::output::{Output, Progress};
 use crate::text::{Data, Source, read_labelled};
 use algorithm::Algorithm;
 use checkpoint::Checkpoint;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     min_frequency: u32,
     #[command(flatten)]
     algorithm: Algorithm,
-    /// Passes over the data, at most [default: 10; crf: 100]
+    /// Passes over the data, at most [default: 10; crf with lbfgs: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Held-out data: the model that does best on it is kept
@@ -81,6 +81,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
+    check(arguments)?;
     let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
     let dev = match &arguments.dev {
         Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
@@ -119,6 +120,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     report.finish(&arguments.model, begun.elapsed())
 }
 
+/// Refuses now what would fail only after hours of training.
+fn check(arguments: &Arguments) -> Result<()> {
+    arguments.algorithm.check()?;
+    if arguments.epochs == Some(0) {
+        return Err(Failure::Usage("--epochs: expected at least 1, got 0".into()));
+    }
+    if let Some(threshold) = arguments.prune {
+        if threshold.is_nan() || threshold < 0.0 {
+            return Err(Failure::Usage(format!("--prune: expected 0 or more, got {threshold}")));
+        }
+        if !arguments.algorithm.can_be_pruned() {
+            let name = arguments.algorithm.name();
+            return Err(Failure::Usage(format!("--prune: expected an algorithm without votes, got {name}")));
+        }
+    }
+    drop(Output::create(Some(&arguments.model))?); // a folder that cannot be written to
+    Ok(())
+}
+
 /// Trains, telling how it goes and keeping what a resumed run needs.
 fn learn<'d>(
     schedule: &Schedule<'_>,
@@ -153,8 +173,16 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
             )),
         };
     }
+    let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
     if let Some(path) = &arguments.template {
-        return Ok(FeatureSource::Template(read_template(path)?));
+        let template = read_template(path)?;
+        if template.columns() > columns && !source.is_items() {
+            let got = template.columns() - 1;
+            let problem =
+                format!("expected columns below {columns}, as the data has besides the label, got {got}");
+            return Err(Failure::input(&path.display().to_string(), problem));
+        }
+        return Ok(FeatureSource::Template(template));
     }
     if let Some(name) = &arguments.features {
         return Ok(FeatureSource::Preset(Preset::by_name(name)?));
@@ -162,16 +190,12 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
     if source.is_items() {
         return Ok(FeatureSource::Items);
     }
-    let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
     Ok(FeatureSource::Preset(if columns > 1 { Preset::Columns } else { Preset::Words }))
 }
 
 fn read_template(path: &Path) -> Result<Template> {
     let text = std::fs::read(path).map_err(|error| Failure::system("read", path, error))?;
-    let name = path.display().to_string();
-    let text = String::from_utf8(text)
-        .map_err(|_| Failure::input(&name, "expected a template in UTF-8, got other bytes"))?;
-    Ok(Template::parse(&text, &name)?)
+    Ok(Template::parse_bytes(&text, &path.display().to_string())?)
 }
 
 /// Drops small weights, and tells what that does to the accuracy on `sequences`.

@@ -103,7 +103,7 @@ impl Report {
             false => format!("  about {left:.0} s left"),
         };
         self.say(&format!(
-            "epoch {:>3}/{}  loss {:.6}{}{}  {} tokens/s{end_note}",
+            "epoch {:>3}/{}  loss {}{}{}  {} tokens/s{end_note}",
             end.standing.epochs,
             schedule.epochs,
             crate::table::number(report.loss),

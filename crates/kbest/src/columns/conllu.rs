@@ -13,6 +13,9 @@ use crate::sequence::Sequence;
 const FIELDS: usize = 10;
 const EMPTY: &str = "_";
 
+/// What a label's probability is called among what is miscellaneous.
+const CONFIDENCE: &str = "Confidence=";
+
 /// A field of a CoNLL-U line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // the format's own names
@@ -234,15 +237,25 @@ impl ConlluReader {
     }
 }
 
-/// Writes the lines of a sequence, each label in its fields. A sequence that came from another format gets lines of
+/// Writes the lines of a sequence, each label in its fields, its probability in the last one. A sequence that came from another format gets lines of
 /// its own, with its first column as the form.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
     labels: Option<&[L]>,
+    confidences: Option<&[f64]>,
     expression: &LabelExpression,
 ) -> Result<()> {
-    let label = |t: usize| labels.map(|labels| labels[t].as_ref()).or(sequence.label(t));
+    let changed = |t: usize, fields: &[&str; FIELDS]| {
+        let label = labels.map(|labels| labels[t].as_ref()).or(sequence.label(t));
+        let mut values = label.map(|label| expression.split(label)).unwrap_or_default();
+        if let Some(confidences) = confidences {
+            let misc = &mut values[Field::Misc.index()];
+            *misc =
+                Some(with_confidence(misc.as_deref().unwrap_or(fields[Field::Misc.index()]), confidences[t]));
+        }
+        values
+    };
     if sequence.source_lines().len() == 0 {
         for t in 0..sequence.len() {
             let form = sequence.cell(t, 0).filter(|form| !form.is_empty()).unwrap_or(EMPTY);
@@ -250,12 +263,12 @@ pub(super) fn write<L: AsRef<str>>(
             let number = (t + 1).to_string();
             let mut fields = [EMPTY; FIELDS];
             (fields[0], fields[1]) = (&number, form);
-            write_word(out, t, &fields, label(t), expression)?;
+            write_word(out, t, &fields, &changed(t, &fields))?;
         }
     }
     for line in sequence.source_lines() {
         match (line.position, split_fields(line.text)) {
-            (Some(t), Ok(fields)) => write_word(out, t, &fields, label(t), expression)?,
+            (Some(t), Ok(fields)) => write_word(out, t, &fields, &changed(t, &fields))?,
             _ => {
                 out.push_str(line.text);
                 out.push('\n');
@@ -266,15 +279,20 @@ pub(super) fn write<L: AsRef<str>>(
     Ok(())
 }
 
+/// The miscellaneous field with a probability, in place of one that stands there already.
+fn with_confidence(misc: &str, confidence: f64) -> String {
+    let others = misc.split('|').filter(|part| *part != EMPTY && !part.starts_with(CONFIDENCE));
+    let own = format!("{CONFIDENCE}{confidence:.4}");
+    others.chain([own.as_str()]).collect::<Vec<_>>().join("|")
+}
+
 fn write_word(
     out: &mut String,
     t: usize,
     fields: &[&str; FIELDS],
-    label: Option<&str>,
-    expression: &LabelExpression,
+    changed: &[Option<String>; FIELDS],
 ) -> Result<()> {
-    let values = label.map(|label| expression.split(label)).unwrap_or_default();
-    for (i, (field, value)) in fields.iter().zip(&values).enumerate() {
+    for (i, (field, value)) in fields.iter().zip(changed).enumerate() {
         let text = value.as_deref().unwrap_or(field);
         check_cell(text, !text.contains('\t'), t, "a label without tabs")?;
         if i > 0 {

@@ -4,6 +4,7 @@
 //! are passed over. Tokens and tags go from the parser into the sequence without a string of their own.
 
 use super::lines::Lines;
+use super::writer::Extras;
 use crate::error::{Result, quoted};
 use crate::sequence::Sequence;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -162,18 +163,22 @@ impl Visitor<'_> for Element<'_> {
     }
 }
 
-/// Writes the object: tokens, tags, the labels that were in the data if these are others, rank and score of a candidate.
+/// Writes the object: rank, score and probability of a candidate, tokens, tags and how sure they are, the labels that were
+/// in the data if these are others.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
     columns: &[&[L]],
-    candidate: Option<super::Candidate>,
+    extras: Extras<'_>,
 ) -> Result<()> {
+    // JSON knows no infinite numbers.
+    let number = |value: f64| if value.is_finite() { value.to_string() } else { "null".into() };
     out.push('{');
-    if let Some(candidate) = candidate {
-        // JSON knows no infinite numbers.
-        let score = if candidate.score.is_finite() { candidate.score.to_string() } else { "null".into() };
-        out.push_str(&format!("\"rank\":{},\"score\":{score},", candidate.rank));
+    if let Some(candidate) = extras.candidate {
+        out.push_str(&format!("\"rank\":{},\"score\":{},", candidate.rank, number(candidate.score)));
+    }
+    if let Some(probability) = extras.probability {
+        out.push_str(&format!("\"probability\":{},", number(probability)));
     }
     let length = sequence.len();
     push_list(out, "tokens", (0..length).map(|t| sequence.cell(t, 0).unwrap_or("")));
@@ -181,6 +186,10 @@ pub(super) fn write<L: AsRef<str>>(
     if let Some(labels) = columns.first() {
         out.push(',');
         push_list(out, "tags", labels.iter().map(AsRef::as_ref));
+        if let Some(confidences) = extras.confidences {
+            let numbers: Vec<String> = confidences.iter().map(|&p| format!("{p:.4}")).collect();
+            out.push_str(&format!(",\"marginals\":[{}]", numbers.join(",")));
+        }
         if sequence.is_labelled() {
             out.push(',');
             push_list(out, "gold", gold);

@@ -15,6 +15,7 @@ pub(super) struct Lines {
     packed: bool,
     file: String,
     number: u64, // of the line in the buffer
+    first: u64,  // of the first line with something on it since `begin`; 0 if there was none
     buffer: Vec<u8>,
 }
 
@@ -50,7 +51,17 @@ impl Lines {
         let whole = Cursor::new(head).chain(input);
         let input: Box<dyn BufRead + Send> =
             if packed { unpack(whole, &file)? } else { Box::new(BufReader::with_capacity(BUFFER, whole)) };
-        Ok(Lines { input, packed, file, number: 0, buffer: Vec::new() })
+        Ok(Lines { input, packed, file, number: 0, first: 0, buffer: Vec::new() })
+    }
+
+    /// A sequence begins with the next line that is not blank.
+    pub(super) fn begin(&mut self) {
+        self.first = 0;
+    }
+
+    /// The line that the sequence begins with.
+    pub(super) fn first(&self) -> u64 {
+        self.first
     }
 
     /// The next line without its end; `None` after the last one.
@@ -67,6 +78,9 @@ impl Lines {
         line = line.strip_suffix(b"\r").unwrap_or(line);
         if self.number == 1 {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if self.first == 0 && !line.trim_ascii().is_empty() {
+            self.first = self.number;
         }
         match std::str::from_utf8(line) {
             Ok(text) => Ok(Some(text)),

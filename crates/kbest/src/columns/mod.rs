@@ -39,7 +39,7 @@ mod writer;
 pub use conllu::{Field, LabelExpression};
 pub use plain::Separator;
 pub use reader::{Reader, ReaderOptions};
-pub use writer::{Candidate, Writer, WriterOptions};
+pub use writer::{Answer, Candidate, Writer, WriterOptions};
 
 use crate::error::{Error, Result};
 

@@ -173,6 +173,7 @@ impl Reader {
     /// failed. The sequence then holds what was read so far.
     pub fn read_into(&mut self, sequence: &mut Sequence) -> Result<bool> {
         sequence.clear();
+        self.lines.begin();
         let found = match &mut self.kind {
             Kind::Plain(reader) => reader.read_into(&mut self.lines, sequence)?,
             Kind::Items(reader) => reader.read_into(&mut self.lines, sequence)?,
@@ -191,6 +192,11 @@ impl Reader {
     /// The number of the last line read, counted from 1.
     pub fn line(&self) -> u64 {
         self.lines.number()
+    }
+
+    /// The number of the first line of the last sequence, comments included.
+    pub fn first_line(&self) -> u64 {
+        self.lines.first()
     }
 
     /// What errors call the file.

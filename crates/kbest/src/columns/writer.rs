@@ -17,6 +17,19 @@ pub struct Candidate {
     pub score: f64,
 }
 
+/// What a tagger says about a sequence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer<'a> {
+    /// A label a position.
+    pub labels: &'a [&'a str],
+    /// The probability of each label, if it is to be told.
+    pub confidences: Option<&'a [f64]>,
+    /// The probability of all of them together; only JSON has room for it.
+    pub probability: Option<f64>,
+    /// Which of several answers this is.
+    pub candidate: Option<Candidate>,
+}
+
 /// How sequences are written.
 #[derive(Debug, Clone)]
 pub struct WriterOptions {
@@ -68,6 +81,15 @@ impl WriterOptions {
     }
 }
 
+/// What JSON has room for besides labels.
+#[cfg(feature = "json")]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Extras<'a> {
+    pub candidate: Option<Candidate>,
+    pub probability: Option<f64>,
+    pub confidences: Option<&'a [f64]>,
+}
+
 /// Writes sequences one by one.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
@@ -96,24 +118,78 @@ impl<W: Write> Writer<W> {
         columns: &[&[L]],
         candidate: Option<Candidate>,
     ) -> Result<()> {
-        if let Some(column) = columns.iter().find(|column| column.len() != sequence.len()) {
-            return Err(Error::shape("column of labels", sequence.len(), column.len()));
-        }
-        self.buffer.clear();
-        if let Some(Candidate { rank, score }) = candidate.filter(|_| self.options.format != Format::Jsonl) {
-            self.buffer.push_str(&format!("# {rank} {score}\n"));
-        }
+        let lengths = columns.iter().map(|column| column.len());
+        self.begin(sequence, lengths, candidate)?;
         let out = &mut self.buffer;
         match self.options.format {
             Format::Columns => plain::write(out, sequence, columns, self.options.separator)?,
             Format::Items if self.options.whole_items => items::write_items(out, sequence, columns)?,
             Format::Items => items::write_labels(out, sequence, columns)?,
-            Format::Conllu => conllu::write(out, sequence, columns.first().copied(), &self.options.label)?,
+            Format::Conllu => {
+                conllu::write(out, sequence, columns.first().copied(), None, &self.options.label)?;
+            }
             #[cfg(feature = "json")]
-            Format::Jsonl => super::jsonl::write(out, sequence, columns, candidate)?,
+            Format::Jsonl => {
+                super::jsonl::write(out, sequence, columns, Extras { candidate, ..Extras::default() })?
+            }
             #[cfg(not(feature = "json"))]
             Format::Jsonl => return Err(super::without_json()),
         }
+        self.end()
+    }
+
+    /// Writes a sequence with an answer. Confidences stand behind the labels, as in `NOUN/0.9871`; in CoNLL-U, where that
+    /// would spoil the fields, as `Confidence=0.9871` among what is miscellaneous; in JSON in a list of their own.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn write_answer(&mut self, sequence: &Sequence, answer: &Answer<'_>) -> Result<()> {
+        let Answer { labels, confidences: Some(confidences), candidate, .. } = *answer else {
+            return self.write(sequence, &[answer.labels], answer.candidate);
+        };
+        match self.options.format {
+            Format::Columns | Format::Items => {
+                let sure = labels.iter().zip(confidences).map(|(label, p)| format!("{label}/{p:.4}"));
+                self.write(sequence, &[&sure.collect::<Vec<_>>()], candidate)
+            }
+            Format::Conllu => {
+                self.begin(sequence, [labels.len(), confidences.len()], candidate)?;
+                let label = &self.options.label;
+                conllu::write(&mut self.buffer, sequence, Some(labels), Some(confidences), label)?;
+                self.end()
+            }
+            #[cfg(feature = "json")]
+            Format::Jsonl => {
+                self.begin(sequence, [labels.len(), confidences.len()], candidate)?;
+                let probability = answer.probability;
+                let extras = Extras { candidate, probability, confidences: Some(confidences) };
+                super::jsonl::write(&mut self.buffer, sequence, &[labels], extras)?;
+                self.end()
+            }
+            #[cfg(not(feature = "json"))]
+            Format::Jsonl => Err(super::without_json()),
+        }
+    }
+
+    /// Empties the buffer, looks at the lengths of what is to be written, and announces a candidate.
+    fn begin(
+        &mut self,
+        sequence: &Sequence,
+        lengths: impl IntoIterator<Item = usize>,
+        candidate: Option<Candidate>,
+    ) -> Result<()> {
+        if let Some(length) = lengths.into_iter().find(|&length| length != sequence.len()) {
+            return Err(Error::shape("column of labels", sequence.len(), length));
+        }
+        self.buffer.clear();
+        if let Some(Candidate { rank, score }) = candidate.filter(|_| self.options.format != Format::Jsonl) {
+            self.buffer.push_str(&format!("# {rank} {score}\n"));
+        }
+        Ok(())
+    }
+
+    /// Hands the sequence in the buffer on.
+    fn end(&mut self) -> Result<()> {
         self.lines += self.buffer.bytes().filter(|&byte| byte == b'\n').count() as u64;
         self.out.write_all(self.buffer.as_bytes()).map_err(|error| Error::io(OUTPUT, self.lines, &error))
     }

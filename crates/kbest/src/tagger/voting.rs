@@ -3,6 +3,7 @@
 //! **Cost.** A member differs from the one before in a few weights, and only in those that the sequence has features for;
 //! where it has none, the answer is known already. Still many decodings a sequence: for small problems.
 
+use super::constrained::Limits;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
@@ -18,6 +19,7 @@ type Pairs = HashMap<(LabelId, LabelId), f32, FixedState>;
 /// The weights of one member, as far as a sequence sees them.
 struct Member<'m> {
     model: &'m Model,
+    limits: Limits<'m>,
     nodes: HashMap<FeatureId, Vec<(LabelId, f32)>, FixedState>,
     edges: HashMap<FeatureId, Pairs, FixedState>,
     shared: Option<Edges<f32>>,
@@ -35,12 +37,13 @@ pub(super) fn vote(
     model: &Model,
     voters: &Voters,
     features: &FeatureBuffer,
+    limits: Limits<'_>,
     k: usize,
     decoder: &Decoder,
     scratch: &mut Scratch<f32>,
 ) -> Result<Decoded<f32>> {
     let changes = changes_seen(voters, features);
-    let mut member = Member::new(model);
+    let mut member = Member::new(model, limits);
     let (mut scores, mut answer) = (ScoreBuffer::new(), Decoded::default());
     let mut ballots: Vec<(Vec<LabelId>, u64)> = Vec::new();
     let mut next = 0; // the first change that is still to come
@@ -53,7 +56,7 @@ pub(super) fn vote(
         }
         if next > begun || choice.is_none() {
             member.share_edges(features)?;
-            let lattice = scoring::lattice(&member, features, &mut scores)?;
+            let lattice = limits.force(scoring::lattice(&member, features, &mut scores)?)?;
             decoder.decode_into(&lattice, 1, scratch, &mut answer)?;
             let path = &answer.best().labels;
             let known = ballots.iter().position(|(labels, _)| labels == path);
@@ -96,8 +99,8 @@ fn changes_seen(voters: &Voters, features: &FeatureBuffer) -> Vec<(u32, Change, 
 }
 
 impl<'m> Member<'m> {
-    fn new(model: &'m Model) -> Self {
-        Member { model, nodes: HashMap::default(), edges: HashMap::default(), shared: None }
+    fn new(model: &'m Model, limits: Limits<'m>) -> Self {
+        Member { model, limits, nodes: HashMap::default(), edges: HashMap::default(), shared: None }
     }
 
     fn apply(&mut self, change: Change, by: f32) {
@@ -151,14 +154,18 @@ impl Weights for Member<'_> {
             pairs.map(|(&(from, to), &weight)| EdgeWeight { from, to, weight }).collect()
         };
         let weights = EdgeWeights::new(Weights::labels(self), features.iter().map(of))?;
-        weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())
+        let edges = weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())?;
+        match self.limits.constrained {
+            Some(constrained) => constrained.transitions().constrain(&edges),
+            None => Ok(edges),
+        }
     }
 
     fn start(&self) -> Option<&[f32]> {
-        None
+        self.limits.constrained.and_then(Weights::start)
     }
 
     fn end(&self) -> Option<&[f32]> {
-        None
+        self.limits.constrained.and_then(Weights::end)
     }
 }

@@ -50,7 +50,7 @@ fn the_readme_shows_the_tested_example() {
 
 #[test]
 fn links_lead_somewhere() {
-    let mut documents: Vec<PathBuf> = ["", "docs/decoders", "docs/decisions", "docs/formats"]
+    let mut documents: Vec<PathBuf> = ["", "docs", "docs/decoders", "docs/decisions", "docs/formats"]
         .iter()
         .flat_map(|folder| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))

@@ -25,7 +25,7 @@
 //! let model = import::crfpp(model.as_bytes(), "model.txt")?;
 //! let mut tagger = Tagger::new(model.into());
 //! let answer = tagger.tag(&Sequence::from_tokens(["time", "flies"]), 1)?;
-//! assert_eq!(answer.best().labels, [0, 1]);
+//! assert_eq!(answer.decoded.best().labels, [0, 1]);
 //! # Ok::<(), kbest::Error>(())
 //! ```
 

@@ -1,0 +1,160 @@
+//! The weights that matter most, found in one pass.
+
+use kbest::feature::FeatureId;
+use kbest::{LabelId, Model};
+use serde::Serialize;
+
+/// The largest and the smallest of many weights.
+#[derive(Debug, Serialize)]
+pub(super) struct Extremes<T> {
+    /// Above zero, the largest first.
+    pub(super) positive: Vec<T>,
+    /// Below zero, the smallest first.
+    pub(super) negative: Vec<T>,
+}
+
+/// A node feature speaks for or against a label.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Node {
+    weight: f32,
+    label: LabelId,
+    feature: FeatureId,
+}
+
+/// An edge feature speaks for or against two neighbouring labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Edge {
+    weight: f32,
+    from: LabelId,
+    to: LabelId,
+    feature: FeatureId,
+}
+
+/// A node weight by names.
+#[derive(Debug, Serialize)]
+pub(super) struct NodeRow {
+    pub(super) weight: f32,
+    pub(super) label: String,
+    pub(super) feature: String,
+}
+
+/// An edge weight by names.
+#[derive(Debug, Serialize)]
+pub(super) struct EdgeRow {
+    pub(super) weight: f32,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) feature: String,
+}
+
+/// What to look at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filter<'a> {
+    /// Only this label; of edges, those that leave or enter it.
+    pub(super) label: Option<LabelId>,
+    /// Only features with this in their name.
+    pub(super) feature: Option<&'a str>,
+}
+
+impl Filter<'_> {
+    fn has(&self, y: LabelId) -> bool {
+        self.label.is_none_or(|wanted| wanted == y)
+    }
+
+    fn names(&self, key: &[u8]) -> bool {
+        self.feature.is_none_or(|wanted| String::from_utf8_lossy(key).contains(wanted))
+    }
+}
+
+/// The heaviest `top` node weights of either sign.
+pub(super) fn nodes(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
+    let keys = (0..).zip(model.extractor().nodes().keys());
+    let weights = keys.filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
+        let row = model.nodes().row(feature);
+        let chosen = row.iter().filter(|&(y, _)| filter.has(y)).collect::<Vec<_>>();
+        chosen.into_iter().map(move |(label, weight)| Node { weight, label, feature })
+    });
+    let name = |id| model.extractor().nodes().key(id).map_or_else(String::new, text);
+    extremes(weights, top, |node| node.weight).map(|node| NodeRow {
+        weight: node.weight,
+        label: label(model, node.label),
+        feature: name(node.feature),
+    })
+}
+
+/// The heaviest `top` edge weights of either sign.
+pub(super) fn edges(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<EdgeRow> {
+    let keys = (0..).zip(model.extractor().edges().keys());
+    let weights = keys.filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
+        let pairs = model.edges().pairs(feature).iter();
+        let chosen = pairs.filter(|pair| filter.has(pair.from) || filter.has(pair.to));
+        chosen.map(move |pair| Edge { weight: pair.weight, from: pair.from, to: pair.to, feature })
+    });
+    let name = |id| model.extractor().edges().key(id).map_or_else(String::new, text);
+    extremes(weights, top, |edge| edge.weight).map(|edge| EdgeRow {
+        weight: edge.weight,
+        from: label(model, edge.from),
+        to: label(model, edge.to),
+        feature: name(edge.feature),
+    })
+}
+
+fn label(model: &Model, y: LabelId) -> String {
+    model.labels().name(y).unwrap_or_default().to_owned()
+}
+
+/// Names of features are bytes: models of other programs may hold any.
+fn text(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
+impl<T> Extremes<T> {
+    fn map<U>(self, to: impl Fn(T) -> U) -> Extremes<U> {
+        let Extremes { positive, negative } = self;
+        Extremes {
+            positive: positive.into_iter().map(&to).collect(),
+            negative: negative.into_iter().map(&to).collect(),
+        }
+    }
+}
+
+/// Of equals the first come first. Memory follows `top`.
+fn extremes<T>(weights: impl Iterator<Item = T>, top: usize, weight: impl Fn(&T) -> f32) -> Extremes<T> {
+    let (mut positive, mut negative) = (Vec::new(), Vec::new());
+    let cut = |list: &mut Vec<T>| {
+        list.sort_by(|a, b| weight(b).abs().total_cmp(&weight(a).abs())); // stable
+        list.truncate(top);
+    };
+    for item in weights {
+        let list = match weight(&item) {
+            w if w > 0.0 => &mut positive,
+            w if w < 0.0 => &mut negative,
+            _ => continue,
+        };
+        list.push(item);
+        if list.len() >= 2 * top + 1000 {
+            cut(list);
+        }
+    }
+    cut(&mut positive);
+    cut(&mut negative);
+    Extremes { positive, negative }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_of_either_sign_come_first() {
+        let weights: Vec<(usize, f32)> =
+            (0..10_000).map(|i| (i, ((i * 7919) % 2001) as f32 - 1000.0)).collect();
+        let found = extremes(weights.iter().copied(), 3, |&(_, weight)| weight);
+        let mut sorted = weights.clone();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        assert_eq!(found.positive, sorted[..3]);
+        sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
+        assert_eq!(found.negative, sorted[..3]);
+        assert!(extremes([0.0f32; 3].into_iter(), 3, |&weight| weight).positive.is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! `kbest inspect`: what a model is made of.
+//!
+//! Loading a model checks all of it (checksum, sizes, every number), so a model that can be shown is whole.
+
+mod heaviest;
+mod report;
+
+use crate::failure::{Failure, Result};
+use crate::models;
+use crate::output::Output;
+use clap::Args;
+use heaviest::Filter;
+use report::Report;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Show a model: sizes, labels, heaviest features and edges, what `auto` makes of it
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  kbest inspect model.kbest
+  kbest inspect model.kbest --label B-NP --top 20
+  kbest inspect model.kbest --feature 'suf3=ing' --json
+
+Models of CRFsuite, CRF++ and Wapiti can be shown, too. A damaged file is an error.")]
+pub(crate) struct Arguments {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// How many weights of either sign to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Only weights of this label; of edges, those that leave or enter it
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+    /// Only features with this text in their name
+    #[arg(long, value_name = "TEXT")]
+    feature: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let path = &arguments.model;
+    let model = models::load_any(path)?;
+    let label = match &arguments.label {
+        None => None,
+        Some(name) => Some(model.labels().id(name).ok_or_else(|| {
+            let some: Vec<&str> = model.labels().names().take(5).collect();
+            let expected = format!("a label of the model ({} ...)", some.join(", "));
+            Failure::Usage(format!("--label: expected {expected}, got `{name}`"))
+        })?),
+    };
+    let filter = Filter { label, feature: arguments.feature.as_deref() };
+    let report = Report::new(path, &model, filter, arguments.top)?;
+    let mut output = Output::create(None)?;
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
+        writeln!(output)?;
+    } else {
+        write!(output, "{report}")?;
+    }
+    output.finish()
+}

@@ -1,0 +1,224 @@
+//! What there is to tell about a model.
+
+use super::heaviest::{self, EdgeRow, Extremes, Filter, NodeRow};
+use crate::failure::Result;
+use crate::table::{aligned, grouped};
+use kbest::decode::Auto;
+use kbest::feature::FeatureSource;
+use kbest::lattice::Shape;
+use kbest::scheme::Tagging;
+use kbest::{Lattice, Model};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// Positions of the sequence that the plan is made for: a sentence.
+const TYPICAL_LENGTH: usize = 20;
+
+/// Labels that are named in a line.
+const FEW: usize = 12;
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    file: String,
+    bytes: u64,
+    labels: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'static str>,
+    features: Features,
+    edges: Density,
+    start_scores: bool,
+    end_scores: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voters: Option<usize>,
+    about: BTreeMap<String, String>,
+    plan: String,
+    heaviest_nodes: Extremes<NodeRow>,
+    heaviest_edges: Extremes<EdgeRow>,
+}
+
+#[derive(Serialize)]
+struct Features {
+    source: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    template: Vec<String>,
+    columns: usize,
+    node_features: usize,
+    node_weights: usize,
+    edge_features: usize,
+    edge_weights: usize,
+}
+
+/// How full the edges are.
+#[derive(Serialize)]
+struct Density {
+    /// Whether they differ from step to step; the rest then tells of what all steps share.
+    look_at_input: bool,
+    shape: &'static str,
+    pairs: usize,
+    not_zero: usize,
+    density: f64,
+}
+
+impl Report {
+    pub(super) fn new(path: &Path, model: &Model, filter: Filter<'_>, top: usize) -> Result<Self> {
+        let labels = model.labels().len();
+        let lattice = Lattice::new(vec![0.0f32; TYPICAL_LENGTH * labels], model.shared_edges())?;
+        Ok(Report {
+            file: path.display().to_string(),
+            bytes: std::fs::metadata(path).map_or(0, |data| data.len()),
+            labels: model.labels().names().map(String::from).collect(),
+            scheme: Tagging::detect(model.labels().names()).map(|tagging| tagging.scheme.name()),
+            features: Features::of(model),
+            edges: Density::of(model),
+            start_scores: model.start().is_some(),
+            end_scores: model.end().is_some(),
+            voters: model.voters().map(|voters| voters.votes().len()),
+            about: model.about().iter().cloned().collect(),
+            plan: Auto::default().plan(&lattice, 1).explain(),
+            heaviest_nodes: heaviest::nodes(model, filter, top),
+            heaviest_edges: heaviest::edges(model, filter, top),
+        })
+    }
+}
+
+impl Features {
+    fn of(model: &Model) -> Self {
+        let extractor = model.extractor();
+        let template = match extractor.source() {
+            FeatureSource::Template(template) => template.lines().map(String::from).collect(),
+            FeatureSource::Patterns(patterns) => {
+                patterns.patterns().iter().map(|pattern| pattern.line().to_owned()).collect()
+            }
+            FeatureSource::Items | FeatureSource::Preset(_) => Vec::new(),
+        };
+        Features {
+            source: extractor.source().name(),
+            template,
+            columns: extractor.columns(),
+            node_features: model.nodes().features(),
+            node_weights: model.nodes().stored(),
+            edge_features: model.edges().features(),
+            edge_weights: model.edges().stored(),
+        }
+    }
+}
+
+impl Density {
+    fn of(model: &Model) -> Self {
+        let labels = model.labels().len();
+        let shared = model.extractor().shared_edges();
+        let mut pairs: Vec<(u32, u32)> =
+            shared.iter().flat_map(|&id| model.edges().pairs(id)).map(|pair| (pair.from, pair.to)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        Density {
+            look_at_input: model.extractor().source().has_observed_edges(),
+            shape: if matches!(model.shared_edges().shape(), Shape::Sparse(_)) { "list" } else { "matrix" },
+            pairs: labels * labels,
+            not_zero: pairs.len(),
+            density: pairs.len() as f64 / (labels * labels) as f64,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: a whole model, {} bytes", self.file, grouped(self.bytes as usize))?;
+        self.write_parts(f)?;
+        for (name, text) in &self.about {
+            writeln!(f, "{name:<10}{text}")?;
+        }
+        writeln!(f, "\nWhat `auto` does with it:\n{}", self.plan)?;
+        for (title, rows) in [
+            ("Node features for a label", &self.heaviest_nodes.positive),
+            ("Node features against a label", &self.heaviest_nodes.negative),
+        ] {
+            let cells =
+                rows.iter().map(|row| vec![weight(row.weight), row.label.clone(), shown(&row.feature)]);
+            write_table(f, title, &["weight", "label", "feature"], cells.collect())?;
+        }
+        for (title, rows) in [
+            ("Edges for a pair of labels", &self.heaviest_edges.positive),
+            ("Edges against a pair of labels", &self.heaviest_edges.negative),
+        ] {
+            let cells = rows
+                .iter()
+                .map(|row| vec![weight(row.weight), row.from.clone(), row.to.clone(), shown(&row.feature)]);
+            write_table(f, title, &["weight", "from", "to", "feature"], cells.collect())?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn write_parts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.labels.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if self.labels.len() > FEW { ", ..." } else { "" };
+        let scheme = self.scheme.map_or_else(String::new, |scheme| format!(" ({scheme})"));
+        writeln!(f, "labels    {}{scheme}: {names}{more}", grouped(self.labels.len()))?;
+        let Features { source, node_features, node_weights, edge_features, edge_weights, .. } =
+            &self.features;
+        let lines = match self.features.template.len() {
+            0 => String::new(),
+            lines => format!(", {lines} lines"),
+        };
+        writeln!(
+            f,
+            "features  {source}{lines}: {} of nodes, {} of edges",
+            grouped(*node_features),
+            grouped(*edge_features)
+        )?;
+        writeln!(
+            f,
+            "weights   {} of nodes ({:.1} a feature), {} of edges",
+            grouped(*node_weights),
+            *node_weights as f64 / (*node_features).max(1) as f64,
+            grouped(*edge_weights)
+        )?;
+        let Density { look_at_input, shape, pairs, not_zero, density } = &self.edges;
+        writeln!(
+            f,
+            "edges     {} of {} pairs of labels are not zero ({:.2} %), kept as a {shape}{}",
+            grouped(*not_zero),
+            grouped(*pairs),
+            100.0 * density,
+            if *look_at_input { "; others look at the input" } else { "" }
+        )?;
+        match (self.start_scores, self.end_scores) {
+            (false, false) => {}
+            (true, false) => writeln!(f, "borders   scores of first labels")?,
+            (false, true) => writeln!(f, "borders   scores of last labels")?,
+            (true, true) => writeln!(f, "borders   scores of first and last labels")?,
+        }
+        match self.voters {
+            Some(voters) => {
+                writeln!(f, "ensemble  {} members vote; weights are the last one's", grouped(voters))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn weight(weight: f32) -> String {
+    format!("{weight:+.4}")
+}
+
+/// A name on one line, whatever it holds.
+fn shown(name: &str) -> String {
+    if name.contains(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
+}
+
+fn write_table(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    header: &[&str],
+    rows: Vec<Vec<String>>,
+) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<bool> = (0..header.len()).map(|i| i == 0).collect();
+    write!(f, "\n{title}:\n{}", aligned(header, &numbers, &rows))
+}
