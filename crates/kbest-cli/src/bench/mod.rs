@@ -1,8 +1,9 @@
-//! `kbest bench`: decoders side by side on the same sequences, answers compared.
+//! `kbest bench`: decoders side by side on the same sequences, answers compared; tagging, stage by stage.
 
 mod compare;
 mod measure;
 mod report;
+mod tag;
 
 pub(crate) use compare::{compare, disagreements};
 pub(crate) use measure::{Contender, Plan, measure};
@@ -20,7 +21,9 @@ use std::path::PathBuf;
 
 /// Measure side by side, in one process and one thread
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kbest bench decode lattice.npz --repeat 10")]
+#[command(
+    after_help = "Example:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -29,6 +32,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Decode(DecodeArguments),
+    Tag(tag::Arguments),
 }
 
 /// Time all decoders on the same sequences and compare their answers
@@ -65,7 +69,13 @@ struct DecodeArguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let What::Decode(arguments) = &arguments.what;
+    match &arguments.what {
+        What::Decode(arguments) => decode(arguments),
+        What::Tag(arguments) => tag::run(arguments),
+    }
+}
+
+fn decode(arguments: &DecodeArguments) -> Result<()> {
     if arguments.k == 0 || arguments.repeat == 0 {
         return Err(Failure::Usage("-k and --repeat: expected at least 1, got 0".into()));
     }

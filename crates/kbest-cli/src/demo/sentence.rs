@@ -1,0 +1,53 @@
+//! One sentence with its best label sequences, and how sure the model is.
+
+use crate::failure::Result;
+use crate::output::Output;
+use crate::table;
+use kbest::{LabelId, Model, Sequence, Tagger};
+use std::io::Write;
+use std::sync::Arc;
+
+/// Label sequences to show.
+const PATHS: usize = 3;
+/// Words of a sentence that is pleasant to look at.
+const WORDS: std::ops::RangeInclusive<usize> = 6..=10;
+
+/// Shows the short sentence that the model is least sure of.
+pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output) -> Result<()> {
+    let mut tagger = Tagger::new(model.clone()).with_confidences(true);
+    let mut doubtful = None;
+    let mut least = f64::INFINITY;
+    for sentence in sentences.iter().filter(|sentence| WORDS.contains(&sentence.len())) {
+        let sure = tagger.tag(sentence, 1)?.probabilities[0];
+        if sure < least {
+            (doubtful, least) = (Some(sentence), sure);
+        }
+    }
+    let Some(sentence) = doubtful else { return Ok(()) };
+    let tagged = tagger.tag(sentence, PATHS)?;
+    let name = |y: LabelId| model.labels().name(y).unwrap_or_default();
+    let word = |t: usize| sentence.cell(t, 0).unwrap_or_default();
+    let best = &tagged.decoded.paths[0].labels;
+
+    writeln!(out, "The short test sentence it is least sure of, and its {PATHS} best label sequences:")?;
+    let row = |t: usize| {
+        let gold = sentence.label(t).unwrap_or_default();
+        let remark = if name(best[t]) == gold { String::new() } else { format!("wrong: {gold}") };
+        let sure = format!("{:.1} %", 100.0 * tagged.confidences[0][t]);
+        vec![format!("  {}", word(t)), name(best[t]).to_owned(), sure, remark]
+    };
+    let rows: Vec<Vec<String>> = (0..sentence.len()).map(row).collect();
+    write!(out, "{}", table::aligned(&["  word", "label", "sure", ""], &[false, false, true, false], &rows))?;
+    for (rank, path) in tagged.decoded.paths.iter().enumerate() {
+        let changed = (0..path.labels.len()).filter(|&t| path.labels[t] != best[t]);
+        let changes: Vec<String> = changed.map(|t| format!("{} {}", word(t), name(path.labels[t]))).collect();
+        let told = if rank == 0 { "as above".to_owned() } else { changes.join(", ") };
+        let sure = 100.0 * tagged.probabilities[rank];
+        writeln!(out, "  {}. score {:.2}, {sure:4.1} %: {told}", rank + 1, path.score)?;
+    }
+    writeln!(
+        out,
+        "Percentages are those of a perceptron: they tell more from less sure, but are not calibrated.\n"
+    )?;
+    Ok(out.flush()?)
+}
