@@ -123,7 +123,7 @@ impl Work<'_> {
     /// Seconds of each stage, summed over all blocks. Counts into the report if asked to.
     fn in_stages(&self, report: &mut Report, counting: bool) -> Result<[f64; 5]> {
         let room = (SCORES / self.model.labels().len()).clamp(1, TOKENS);
-        let mut reader = self.source.open(Some(self.file), false)?;
+        let mut reader = self.source.open_to_tag(Some(self.file), false)?;
         let mut writer = Writer::new(Vec::new(), self.source.writer_options()?);
         let mut scratch = Scratch::new();
         let mut items: Vec<Item> = Vec::new();
@@ -162,7 +162,7 @@ impl Work<'_> {
     /// Seconds of the same work, sequence by sequence.
     fn whole(&self) -> Result<f64> {
         let begun = Instant::now();
-        let mut reader = self.source.open(Some(self.file), false)?;
+        let mut reader = self.source.open_to_tag(Some(self.file), false)?;
         let mut writer = Writer::new(Vec::new(), self.source.writer_options()?);
         let mut tagger = Tagger::new(self.model.clone()).with_decoder(self.decoder.clone());
         let mut sequence = Sequence::new();
@@ -175,7 +175,7 @@ impl Work<'_> {
 
     /// The features as another program can read them, to be compared with: names of known node features and the label.
     fn write_items(&self, path: &Path) -> Result<()> {
-        let mut reader = self.source.open(Some(self.file), true)?;
+        let mut reader = self.source.open_labelled(Some(self.file))?;
         let mut writer = Writer::new(Output::create(Some(path))?, WriterOptions::whole_items());
         let (mut item, mut out) = (Item::default(), Sequence::new());
         let known = self.model.extractor().nodes();

@@ -24,5 +24,6 @@ mod model_file;
 mod one_best;
 mod staggered_theorems;
 mod synthetic;
+mod tagger;
 mod training;
 mod transitions;

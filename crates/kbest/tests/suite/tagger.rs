@@ -2,7 +2,6 @@
 //!
 //! Five labels and up to four positions have at most 625 paths, so the free tagger lists all of them, best first, and
 //! nothing is left to chance.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 use kbest::feature::FeatureSource;
 use kbest::scheme::Tagging;
