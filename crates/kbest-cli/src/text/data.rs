@@ -136,19 +136,43 @@ pub(crate) fn read_labelled(
     paths: &[PathBuf],
     model: Option<&Model>,
 ) -> Result<(Vec<Sequence>, Source)> {
+    read_all(
+        data,
+        paths,
+        model,
+        |source, path| source.open_labelled(path),
+        |reader, sequence| {
+            if sequence.is_labelled() {
+                return Ok(());
+            }
+            let place = format!("{}:{}", reader.file(), reader.first_line());
+            Err(Failure::input(&place, "expected a label at every position, got none"))
+        },
+    )
+}
+
+/// All sequences of these files as they are, labels or not, and how the first one was read.
+pub(crate) fn read_unlabelled(data: &Data, paths: &[PathBuf]) -> Result<(Vec<Sequence>, Source)> {
+    read_all(data, paths, None, |source, path| source.open_to_tag(path, false), |_, _| Ok(()))
+}
+
+fn read_all(
+    data: &Data,
+    paths: &[PathBuf],
+    model: Option<&Model>,
+    open: impl Fn(&Source, Option<&Path>) -> Result<Reader>,
+    check: impl Fn(&Reader, &Sequence) -> Result<()>,
+) -> Result<(Vec<Sequence>, Source)> {
     let mut sequences = Vec::new();
     let mut first = None;
     let files: Vec<Option<&Path>> =
         if paths.is_empty() { vec![None] } else { paths.iter().map(|path| Some(path.as_path())).collect() };
     for path in files {
         let source = data.source(path, model)?;
-        let mut reader = source.open_labelled(path)?;
+        let mut reader = open(&source, path)?;
         let mut sequence = Sequence::new();
         while reader.read_into(&mut sequence)? {
-            if !sequence.is_labelled() {
-                let place = format!("{}:{}", reader.file(), reader.first_line());
-                return Err(Failure::input(&place, "expected a label at every position, got none"));
-            }
+            check(&reader, &sequence)?;
             sequences.push(sequence.clone());
         }
         first.get_or_insert(source);

@@ -5,7 +5,7 @@ mod data;
 mod pipeline;
 
 pub(crate) use constraints::Constraints;
-pub(crate) use data::{Data, FORMAT, Source, read_labelled};
+pub(crate) use data::{Data, FORMAT, Source, read_labelled, read_unlabelled};
 pub(crate) use pipeline::{Answered, in_order};
 
 use crate::failure::{Failure, Result};

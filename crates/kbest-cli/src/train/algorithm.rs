@@ -8,9 +8,10 @@ use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
 use kbest::Sequence;
-use kbest::feature::FeatureSource;
+use kbest::feature::{FeatureSource, Preset};
 use kbest::train::{
-    Averaging, Crf, CrfOptions, Optimiser, Perceptron, PerceptronOptions, Trainer, TrainingSet, Update,
+    Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
+    PerceptronOptions, Trainer, TrainingSet, Update,
 };
 
 /// What learns.
@@ -26,6 +27,10 @@ enum Name {
     Pa,
     /// Conditional random field: labels get probabilities
     Crf,
+    /// Hidden Markov model, by counts
+    Hmm,
+    /// Hidden Markov model of data without labels: finds --states of its own
+    BaumWelch,
 }
 
 impl Name {
@@ -85,12 +90,18 @@ pub(super) struct Algorithm {
     /// crf with sgd: sequences a step [default: 1]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
+    /// hmm, baum-welch: added to every count, so that nothing is impossible
+    #[arg(long, value_name = "COUNT")]
+    smoothing: Option<f64>,
+    /// baum-welch: number of hidden states
+    #[arg(long, value_name = "N")]
+    states: Option<usize>,
 }
 
 impl Algorithm {
     /// Refuses options of other algorithms, which would be without effect.
     pub(super) fn check(&self) -> Result<()> {
-        let options: [(&str, bool, &[Name]); 9] = [
+        let options: [(&str, bool, &[Name]); 11] = [
             ("--decoder", self.decoder.is_some(), Name::PERCEPTRONS),
             ("--longest", self.longest.is_some(), &[Name::Pa]),
             ("--optimizer", self.optimizer.is_some(), &[Name::Crf]),
@@ -100,6 +111,8 @@ impl Algorithm {
             ("--all-transitions", self.all_transitions, &[Name::Crf]),
             ("--rate", self.rate.is_some(), &[Name::Crf]),
             ("--batch", self.batch.is_some(), &[Name::Crf]),
+            ("--smoothing", self.smoothing.is_some(), &[Name::Hmm, Name::BaumWelch]),
+            ("--states", self.states.is_some(), &[Name::BaumWelch]),
         ];
         for (option, given, owners) in options {
             if given && !owners.contains(&self.algorithm) {
@@ -121,7 +134,7 @@ impl Algorithm {
 
     pub(super) fn default_epochs(&self) -> usize {
         match (self.algorithm, self.optimizer.unwrap_or_default()) {
-            (Name::Crf, Optimizer::Lbfgs) => 100,
+            (Name::Crf, Optimizer::Lbfgs) | (Name::BaumWelch, _) => 100,
             _ => 10,
         }
     }
@@ -133,7 +146,23 @@ impl Algorithm {
 
     /// Features that the algorithm brings with it.
     pub(super) fn feature_source(&self) -> Option<FeatureSource> {
-        None
+        let hidden = matches!(self.algorithm, Name::Hmm | Name::BaumWelch);
+        hidden.then_some(FeatureSource::Preset(Preset::Hmm))
+    }
+
+    /// Whether it learns without labels.
+    pub(super) fn is_unsupervised(&self) -> bool {
+        self.algorithm == Name::BaumWelch
+    }
+
+    /// The trainer for sequences without labels.
+    pub(super) fn unsupervised(&self, sequences: &[Sequence]) -> Result<BaumWelch> {
+        let Some(states) = self.states else {
+            return Err(Failure::Usage("--algorithm baum-welch: expected --states, got none".into()));
+        };
+        let usual = BaumWelchOptions::default();
+        let smoothing = self.smoothing.unwrap_or(usual.smoothing);
+        Ok(BaumWelch::new(sequences, BaumWelchOptions { states, smoothing, seed: self.seed, ..usual })?)
     }
 
     pub(super) fn training_set(
@@ -158,6 +187,12 @@ impl Algorithm {
                 self.perceptron(data, Averaging::Averaged, Update::PassiveAggressive { longest })
             }
             Name::Crf => Ok(Box::new(Crf::new(data, self.crf_options()?)?)),
+            Name::Hmm | Name::BaumWelch => {
+                let usual = HmmOptions::default();
+                let transitions = self.smoothing.unwrap_or(usual.transitions);
+                let emissions = self.smoothing.unwrap_or(usual.emissions);
+                Ok(Box::new(Hmm::new(data, HmmOptions { transitions, emissions, ..usual })?))
+            }
         }
     }
 
@@ -214,13 +249,15 @@ impl Algorithm {
             all_transitions,
             rate,
             batch,
-            ..
+            smoothing,
+            states,
+            threads: _,
         } = self;
         format!(
             "{:?}",
             (
                 (algorithm, seed, threads, decoder, longest),
-                (optimizer, c1, c2, all_states, all_transitions, rate, batch)
+                (optimizer, c1, c2, all_states, all_transitions, rate, batch, smoothing, states)
             )
         )
     }

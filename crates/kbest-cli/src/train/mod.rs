@@ -9,12 +9,12 @@ mod report;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
-use crate::text::{Data, Source, read_labelled};
+use crate::text::{Data, Source, read_labelled, read_unlabelled};
 use algorithm::Algorithm;
 use checkpoint::Checkpoint;
 use clap::Args;
 use kbest::feature::{FeatureSource, Preset};
-use kbest::train::{EpochEnd, Schedule, Standing, Trainer, TrainingSet, accuracy};
+use kbest::train::{EpochEnd, Schedule, Standing, Trainer, accuracy};
 use kbest::{Model, Sequence, Template};
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
@@ -82,6 +82,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
     check(arguments)?;
+    if arguments.algorithm.is_unsupervised() {
+        return run_without_labels(arguments, begun);
+    }
     let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
     let dev = match &arguments.dev {
         Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
@@ -102,7 +105,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if standing.epochs > 0 {
         report.resumed(standing.epochs);
     }
-    let standing = learn(&schedule, &mut *trainer, standing, &data, &checkpoint, &mut report)?;
+    let standing =
+        learn(&schedule, &mut *trainer, standing, data.examples().len(), Some(&checkpoint), &mut report)?;
     let model = match schedule.dev {
         Some(_) if standing.best.is_some() => Model::load(checkpoint.best())?,
         _ => trainer.model()?,
@@ -117,6 +121,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     model.save(&arguments.model)?;
     drop(model);
     checkpoint.remove();
+    report.finish(&arguments.model, begun.elapsed())
+}
+
+/// Learns from text alone. No checkpoint: a round is short, and there is nothing to hold out.
+fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
+    let given = [
+        ("--dev", arguments.dev.is_some()),
+        ("--resume", arguments.resume),
+        ("--prune", arguments.prune.is_some()),
+        ("--template", arguments.template.is_some()),
+        ("--features", arguments.features.is_some()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!("{option}: expected an algorithm that learns from labels")));
+    }
+    let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
+    let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
+    let mut report = Report::new(arguments.quiet, arguments.json);
+    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());
+    let schedule = Schedule { epochs, dev: None, patience: arguments.patience };
+    let standing = learn(&schedule, &mut trainer, Standing::default(), sequences.len(), None, &mut report)?;
+    with_about(trainer.model()?, arguments, &source, &standing)?.save(&arguments.model)?;
     report.finish(&arguments.model, begun.elapsed())
 }
 
@@ -144,18 +170,18 @@ fn learn<'d>(
     schedule: &Schedule<'_>,
     trainer: &mut (dyn Trainer + 'd),
     standing: Standing,
-    data: &TrainingSet,
-    checkpoint: &Checkpoint,
+    sequences: usize,
+    checkpoint: Option<&Checkpoint>,
     report: &mut Report,
 ) -> Result<Standing> {
-    let bar = Progress::new(data.examples().len(), report.is_quiet());
+    let bar = Progress::new(sequences, report.is_quiet());
     let mut begun = Instant::now();
     schedule.run(
         trainer,
         standing,
         &mut |progress| bar.at(progress.done),
         &mut |end: &EpochEnd<'_>, trainer: &(dyn Trainer + 'd)| {
-            checkpoint.keep(end, trainer)?;
+            checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
             begun = Instant::now();
             Ok(())
