@@ -121,6 +121,20 @@ impl<S: Float> Decoded<S> {
         let last = self.paths.len() - 1;
         &mut self.paths[last].labels
     }
+
+    /// Appends a copy of a path, to be changed by the decoder.
+    pub(crate) fn push_copy(&mut self, of: usize) -> &mut Path<S> {
+        let mut path = self.spare.pop().unwrap_or_default();
+        path.labels.clone_from(&self.paths[of].labels);
+        self.paths.push(path);
+        let last = self.paths.len() - 1;
+        &mut self.paths[last]
+    }
+
+    /// Forgets the paths after the first `k` but keeps their memory.
+    pub(crate) fn truncate(&mut self, k: usize) {
+        self.spare.extend(self.paths.drain(k.min(self.paths.len())..));
+    }
 }
 
 /// One way of finding the best paths.
