@@ -63,17 +63,17 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let slack = self.loss_slack();
         let (best, hits) = (&kept.best, &mut kept.hits);
         self.opened_losses(best, &mut hits.losses);
-        let mut limit = hits.least_losses(count).unwrap_or(limit);
+        let mut margin = hits.least_losses(count);
         hits.losses.clear();
         hits.all.clear();
         hits.ends.clear();
         for t in 0..self.lattice.positions() {
-            self.hit(t, limit + slack + slack, best, hits)?;
+            self.hit(t, margin.unwrap_or(limit) + slack + slack, best, hits)?;
             if hits.losses.len() / 2 >= count.saturating_add(8) {
-                limit = smaller(limit, hits.least_losses(count).unwrap_or(limit));
+                margin = least(margin, hits.least_losses(count));
             }
         }
-        let margin = hits.least_losses(count).map(|margin| margin + slack);
+        let margin = least(margin, hits.least_losses(count)).map(|margin| margin + slack);
         hits.within = margin.map_or(S::FORBIDDEN, |margin| margin + slack);
         Ok(margin)
     }
@@ -166,6 +166,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 }
 
-fn smaller<S: Float>(a: S, b: S) -> S {
-    if b < a { b } else { a }
+/// The smaller one of those that are there.
+fn least<S: Float>(a: Option<S>, b: Option<S>) -> Option<S> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+        (a, b) => a.or(b),
+    }
 }
