@@ -17,6 +17,7 @@ use super::graph::{END, Graph, NONE};
 use crate::decode::{Decoded, Path};
 use crate::kernel::Float;
 use crate::lattice::Lattice;
+use std::cmp::Ordering;
 
 /// A path found: that of its parent, but over another way.
 #[derive(Debug, Clone, Copy)]
@@ -71,8 +72,10 @@ impl<S: Float> Deviations<S> {
         }
         // The best path is the first one whatever others score as much.
         out.paths[1..].sort_unstable_by(|a, b| {
-            let by_score = b.score.partial_cmp(&a.score).expect("legal scores are ordered");
-            by_score.then_with(|| a.labels.iter().rev().cmp(b.labels.iter().rev()))
+            if a.score != b.score {
+                return if a.score > b.score { Ordering::Less } else { Ordering::Greater };
+            }
+            a.labels.iter().rev().cmp(b.labels.iter().rev())
         });
         out.truncate(k);
         true

@@ -89,6 +89,7 @@ impl<S: Float> Graph<S> {
 
     /// Adds a way into `node`, whose ways were begun last, from an entry at position `t` with this node score. The best
     /// way must come first.
+    #[inline(always)]
     pub(super) fn add_way(
         &mut self,
         node: u32,
@@ -98,19 +99,19 @@ impl<S: Float> Graph<S> {
         edge: S,
         loss: S,
     ) {
-        let into = &mut self.nodes[node as usize];
-        into.past += 1;
-        let (first, slack) = (into.first as usize, into.slack - loss);
+        let slack = self.nodes[node as usize].slack - loss;
         let from = self.want(t, index, entry, slack);
-        let way = Way { from, label: entry.label, node: score, edge, loss };
-        let mut place = self.ways.len();
-        self.ways.push(way);
-        // Behind those that lose no more; there are few of them.
-        while place > first + 1 && self.ways[place - 1].loss > loss {
-            self.ways[place] = self.ways[place - 1];
-            place -= 1;
+        self.ways.push(Way { from, label: entry.label, node: score, edge, loss });
+    }
+
+    /// Ends the ways into a node, and sorts those behind the best one.
+    pub(super) fn end_ways(&mut self, node: u32) {
+        let node = &mut self.nodes[node as usize];
+        node.past = self.ways.len() as u32;
+        let others = &mut self.ways[node.first as usize + 1..];
+        if others.len() > 1 {
+            others.sort_unstable_by(|a, b| a.loss.partial_cmp(&b.loss).expect("losses are ordered"));
         }
-        self.ways[place] = way;
     }
 
     /// The node of an entry, with at least this slack.

@@ -43,11 +43,8 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     search.memory.layers.best_entries(&mut kept.best);
     let slack = search.loss_slack();
     let spread = lattice.edges().magnitude() + lattice.largest_node_magnitude();
-    let limit = S::from_f64_up(if *usual > 0.0 { 2.0 * *usual } else { spread });
-    let mut margin = match search.margin_for(k, limit, kept)? {
-        Some(margin) => margin,
-        None => search.margin_for(k, S::from_f64(f64::INFINITY), kept)?.unwrap_or(limit),
-    };
+    let guess = S::from_f64_up(if *usual > 0.0 { 1.5 * *usual } else { spread });
+    let mut margin = search.margin_for(k, guess, kept)?.unwrap_or(guess);
     loop {
         search.keep_within(margin, kept)?;
         out.clear_paths();

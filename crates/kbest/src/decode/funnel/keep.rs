@@ -9,6 +9,7 @@
 //! best path are known from [`super::margin`]), and the opened labels before each label kept.
 
 use super::graph::{END, Graph, Node};
+use super::layers::Entry;
 use super::margin::Hits;
 use super::search::{Budget, Goal, Memory, Search, Stop};
 use crate::decode::Tally;
@@ -99,7 +100,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         let (at_end, y) = (node == END, label as usize);
         let back = if at_end { best[t - 1] } else { self.memory.layers.entry(entry).back };
-        let (value, _) = self.value_into(t, y, back, at_end);
+        let (value, edge) = self.value_into(t, y, self.memory.layers.entry(back), at_end);
         let limit = value - slack;
         let goal = if at_end { Goal::Any } else { Goal::Label(label) };
         if self.may_be_wanted(t - 1, goal, limit) {
@@ -113,7 +114,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         graph.know_entries(self.memory.layers.len());
         let nodes = self.lattice.node_row(t - 1);
         let before = self.memory.layers.entry(back);
-        let (_, edge) = self.value_into(t, y, back, at_end);
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
         let mut looked = 1;
         let mut opened = self.memory.layers.opened(t - 1);
@@ -126,19 +126,20 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             looked += 1;
-            let (score, edge) = self.value_into(t, y, index, at_end);
+            let (score, edge) = self.value_into(t, y, before, at_end);
             if score >= limit && !score.is_forbidden() {
-                graph.add_way(node, t - 1, (index, before), nodes[before.label as usize], edge, value - score);
+                let node_score = nodes[before.label as usize];
+                graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
             }
         }
+        graph.end_ways(node);
         self.tally.edges(looked);
         self.spend(looked)
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.
     #[inline(always)]
-    fn value_into(&self, t: usize, y: usize, before: u32, at_end: bool) -> (S, S) {
-        let before = self.memory.layers.entry(before);
+    fn value_into(&self, t: usize, y: usize, before: &Entry<S>, at_end: bool) -> (S, S) {
         let p = before.label as usize;
         if at_end {
             return (before.reach, self.lattice.end().map_or(S::ZERO, |end| end[p]));
@@ -149,7 +150,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Whether a label at `t` that is not opened may lead to a value of at least `limit` on the way to the goal.
     #[inline(always)]
-    fn may_be_wanted(&self, t: usize, goal: Goal, limit: S) -> bool {
+    pub(super) fn may_be_wanted(&self, t: usize, goal: Goal, limit: S) -> bool {
         let layer = self.memory.layers.layer(t);
         // Upper bounds: labels not opened lead to values below the layer's floor, and have scores not above its rest.
         layer.floor > limit

@@ -9,7 +9,7 @@
 //! the walk backwards ([`super::keep`]) need not look for them again.
 
 use super::keep::Kept;
-use super::search::{Goal, Job, PASS_COST, Search, Source, Stop, as_slice, border};
+use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
@@ -56,26 +56,85 @@ impl<S: Float> Hits<S> {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2).
-    /// `None` if there are not so many paths with one label changed that lose no more than `limit`.
-    pub(super) fn margin_for(&mut self, k: usize, limit: S, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
+    /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
+    /// the hits for it. `None` if there are not so many paths with one label changed. `usual` is what was enough last time.
+    pub(super) fn margin_for(&mut self, k: usize, usual: S, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
         let count = k - 1;
         let slack = self.loss_slack();
         let (best, hits) = (&kept.best, &mut kept.hits);
+        hits.within = S::FORBIDDEN;
         self.opened_losses(best, &mut hits.losses);
-        let mut margin = hits.least_losses(count);
-        hits.losses.clear();
-        hits.all.clear();
-        hits.ends.clear();
-        for t in 0..self.lattice.positions() {
-            self.hit(t, margin.unwrap_or(limit) + slack + slack, best, hits)?;
-            if hits.losses.len() / 2 >= count.saturating_add(8) {
-                margin = least(margin, hits.least_losses(count));
+        let mut limit = match hits.least_losses(count) {
+            Some(proven) => proven,
+            None => self.guess_limit(count, best, hits).unwrap_or(usual),
+        };
+        loop {
+            self.opened_losses(best, &mut hits.losses);
+            match self.hit_all(count, limit, slack, best, hits)? {
+                Some(margin) if margin <= limit => {
+                    hits.within = margin + slack + slack;
+                    return Ok(Some(margin + slack));
+                }
+                Some(margin) => limit = margin, // over opened labels alone: now with all others within that
+                None if !limit.is_legal() => return Ok(None),
+                None => limit = self.wider(limit),
             }
         }
-        let margin = least(margin, hits.least_losses(count)).map(|margin| margin + slack);
-        hits.within = margin.map_or(S::FORBIDDEN, |margin| margin + slack);
-        Ok(margin)
+    }
+
+    /// More than this limit; infinity if it is past what any label can lose.
+    fn wider(&self, limit: S) -> S {
+        let wider = 2.0 * limit.to_f64();
+        let spread = self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude();
+        S::from_f64_up(if wider > 0.0 && wider < 4.0 * spread { wider } else { f64::INFINITY })
+    }
+
+    /// A limit that is likely to let `count` paths pass, if there are positions enough: besides the opened labels, each
+    /// has one of the score that is its rest, and its edge is likely to be a usual one.
+    fn guess_limit(&self, count: usize, best: &[u32], hits: &mut Hits<S>) -> Option<S> {
+        for t in 0..best.len() {
+            let (value, goal) = self.best_value(t, best);
+            let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).typical };
+            let loss = value - (self.memory.layers.layer(t).rest + way_out);
+            if loss.is_legal() {
+                hits.losses.push(loss.larger(S::ZERO));
+            }
+        }
+        hits.least_losses(count)
+    }
+
+    /// The value that the best path leads to behind position `t`, and where.
+    fn best_value(&self, t: usize, best: &[u32]) -> (S, Goal) {
+        let layers = &self.memory.layers;
+        let here = layers.entry(best[t]);
+        match best.get(t + 1) {
+            Some(&after) => {
+                let y = layers.entry(after).label;
+                (here.alpha + self.edges.get(t + 1, here.label as usize, y as usize), Goal::Label(y))
+            }
+            None => (here.reach, Goal::Any),
+        }
+    }
+
+    /// Finds the hits of all positions, and the `count`-th least loss over them and the opened labels.
+    fn hit_all(
+        &mut self,
+        count: usize,
+        mut limit: S,
+        slack: S,
+        best: &[u32],
+        hits: &mut Hits<S>,
+    ) -> Result<Option<S>, Stop> {
+        hits.all.clear();
+        hits.ends.clear();
+        for t in 0..best.len() {
+            self.hit(t, limit + slack + slack, best, hits)?;
+            if hits.losses.len() / 2 >= count.saturating_add(8) {
+                let proven = hits.least_losses(count);
+                limit = proven.filter(|&proven| proven < limit).unwrap_or(limit);
+            }
+        }
+        Ok(hits.least_losses(count))
     }
 
     /// What is lost over each opened label that is not on the best path, if the best path goes on behind it.
@@ -86,46 +145,39 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             if layers.layer(t).opened == 1 {
                 continue;
             }
-            let after = best.get(t + 1).map(|&after| layers.entry(after).label as usize);
-            let value = |index: u32| {
-                let entry = layers.entry(index);
-                after.map_or(entry.reach, |y| entry.alpha + self.edges.get(t + 1, entry.label as usize, y))
-            };
-            let most = value(here);
-            let others = layers.opened(t).filter(|&(index, _)| index != here);
-            losses.extend(others.map(|(index, _)| value(index)).filter(|v| !v.is_forbidden()).map(|v| most - v));
+            let (most, goal) = self.best_value(t, best);
+            for (_, entry) in layers.opened(t).filter(|&(index, _)| index != here) {
+                let value = match goal {
+                    Goal::Label(y) => entry.alpha + self.edges.get(t + 1, entry.label as usize, y as usize),
+                    Goal::Any => entry.reach,
+                };
+                if !value.is_forbidden() {
+                    losses.push(most - value);
+                }
+            }
         }
     }
 
-    /// Finds the hits of a position: labels over which a path may lose no more than `limit`.
-    fn hit(&mut self, t: usize, limit: S, best: &[u32], hits: &mut super::margin::Hits<S>) -> Result<(), Stop> {
+    /// Finds the hits of a position: labels not opened over which a path may lose no more than `limit`.
+    fn hit(&mut self, t: usize, limit: S, best: &[u32], hits: &mut Hits<S>) -> Result<(), Stop> {
+        let (value, goal) = self.best_value(t, best);
+        if !self.may_be_wanted(t, goal, value - limit) {
+            hits.ends.push((hits.all.len(), self.memory.layers.layer(t).rest));
+            return Ok(());
+        }
         let source = self.prepare(t)?;
         let node = self.lattice.node_row(t);
         let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
-        let memory = &mut *self.memory;
-        let layers = &memory.layers;
-        let here = layers.entry(best[t]);
-        let ways_out = match best.get(t + 1) {
-            Some(&after) => {
-                let after = layers.entry(after).label as usize;
-                &self.edges.column(t + 1, after, &mut memory.ways_out)[..node.len()]
-            }
-            None => as_slice(border(self.lattice.end()), &mut memory.ways_out, node.len()),
+        let Memory { layers, values, buffer, ways_out: spread, found, is_open, .. } = &mut *self.memory;
+        let ways_out = match goal {
+            Goal::Label(y) => &self.edges.column(t + 1, y as usize, spread)[..node.len()],
+            Goal::Any => as_slice(border(self.lattice.end()), spread, node.len()),
         };
-        let (add, row) = Self::bounds_of(
-            self.lattice,
-            self.edges,
-            layers,
-            &mut memory.values,
-            &mut memory.buffer,
-            t,
-            source,
-        );
-        let value = here.alpha + ways_out[here.label as usize];
-        memory.found.clear();
-        let rest =
-            S::select_reaching(add, row, least, node, ways_out, value - limit, &mut memory.found);
-        for &label in &memory.found {
+        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
+        found.clear();
+        let rest = S::select_reaching(add, row, least, node, ways_out, value - limit, found);
+        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
+        for &label in found.iter().filter(|&&label| !is_open[label as usize]) {
             let y = label as usize;
             let over_opened = match source {
                 Source::Bounded => {
@@ -135,14 +187,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 _ => add + row[y],
             };
             let changed = over_opened + node[y] + ways_out[y];
-            if label != here.label && !changed.is_forbidden() && value - changed <= limit {
+            if !changed.is_forbidden() && value - changed <= limit {
                 hits.losses.push((value - changed).larger(S::ZERO));
             }
             let score = (add + row[y]).larger(least) + node[y];
             hits.all.push(Hit { label, score, value: score + ways_out[y] });
         }
-        let found = memory.found.len();
+        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
         hits.ends.push((hits.all.len(), rest));
+        let found = found.len();
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + found)
     }
 
@@ -163,13 +216,5 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.jobs.push(job);
         self.open_found(job, rest)?;
         self.work_off()
-    }
-}
-
-/// The smaller one of those that are there.
-fn least<S: Float>(a: Option<S>, b: Option<S>) -> Option<S> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if b < a { b } else { a }),
-        (a, b) => a.or(b),
     }
 }

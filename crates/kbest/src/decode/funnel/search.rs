@@ -43,6 +43,7 @@ const EDGE_COST: usize = 3;
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
     pub(super) values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
+    gathered: Option<(usize, u32)>,   // where: the position, and the labels opened before it
     pub(super) buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
     pub(super) ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
     pub(super) found: Vec<u32>,       // labels that may reach the floor
@@ -50,7 +51,7 @@ pub(crate) struct Memory<S> {
     fresh: Vec<Entry<S>>,             // labels about to be opened
     pub(super) jobs: Vec<Job<S>>,     // positions to be opened further
     best: Vec<u32>,                   // the entries of the best path
-    is_open: Vec<bool>,               // L: labels that the layer at hand has already
+    pub(super) is_open: Vec<bool>,    // L: labels that the layer at hand has already
 }
 
 impl<S: Float> Memory<S> {
@@ -123,6 +124,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.is_open.clear();
         memory.is_open.resize(labels, false);
         memory.jobs.clear();
+        memory.gathered = None;
         self.tally.round();
         for t in 0..self.lattice.positions() {
             self.budget.left = self.budget.left.saturating_add(self.budget.per_position);
@@ -236,18 +238,24 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Chooses how to bound the values at `t`, and gathers them if that takes a pass of its own.
     pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
+            self.memory.gathered = None; // the start scores may take its place
             return Ok(Source::Start);
         }
         let labels = self.lattice.labels();
-        let Memory { layers, values, buffer, .. } = &mut *self.memory;
+        let Memory { layers, values, buffer, gathered, .. } = &mut *self.memory;
         let opened = layers.layer(t - 1).opened;
         // Without a bound for each label, edges are computed one by one: only those that are needed.
         if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
+            *gathered = None; // the bounds may take its place
             return Ok(Source::Bounded);
         }
         if let (1, Some((index, _))) = (opened, layers.opened(t - 1).next()) {
             return Ok(Source::Only(index));
         }
+        if *gathered == Some((t, opened)) {
+            return Ok(Source::Gathered); // for another goal
+        }
+        *gathered = Some((t, opened));
         values.fill(S::FORBIDDEN);
         for (_, entry) in layers.opened(t - 1) {
             let row = self.edges.row(t, entry.label as usize, buffer);
