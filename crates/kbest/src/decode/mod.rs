@@ -122,18 +122,14 @@ impl<S: Float> Decoded<S> {
         &mut self.paths[last].labels
     }
 
-    /// Appends a copy of a path, to be changed by the decoder.
-    pub(crate) fn push_copy(&mut self, of: usize) -> &mut Path<S> {
-        let mut path = self.spare.pop().unwrap_or_default();
-        path.labels.clone_from(&self.paths[of].labels);
-        self.paths.push(path);
-        let last = self.paths.len() - 1;
-        &mut self.paths[last]
+    /// A path of an earlier answer, for its memory; [`Decoded::give_back`] keeps it.
+    pub(crate) fn take_spare(&mut self) -> Path<S> {
+        self.spare.pop().unwrap_or_default()
     }
 
-    /// Forgets the paths after the first `k` but keeps their memory.
-    pub(crate) fn truncate(&mut self, k: usize) {
-        self.spare.extend(self.paths.drain(k.min(self.paths.len())..));
+    /// Keeps a path for its memory.
+    pub(crate) fn give_back(&mut self, path: Path<S>) {
+        self.spare.push(path);
     }
 }
 

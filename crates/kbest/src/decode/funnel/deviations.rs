@@ -14,6 +14,7 @@
 //! of paths found is limited, and beyond that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
 use super::graph::{END, Graph, NONE};
+use super::layers::by_size;
 use crate::decode::{Decoded, Path};
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -33,6 +34,8 @@ struct Found<S> {
 pub(super) struct Deviations<S> {
     found: Vec<Found<S>>,
     losses: Vec<S>,
+    written: Vec<Path<S>>, // ways in the place of labels: that out of each position
+    order: Vec<(S, u32)>,  // scores, and which path has them
 }
 
 impl<S: Float> Deviations<S> {
@@ -48,37 +51,59 @@ impl<S: Float> Deviations<S> {
         out: &mut Decoded<S>,
     ) -> bool {
         let Some(limit) = self.find(graph, k, limit, slack) else { return false };
+        self.write_all(lattice, graph, limit, out);
+        // The sum may overflow, as the judge's does: a path less.
+        let legal = !self.order.iter().any(|(score, _)| score.is_forbidden());
+        if legal {
+            let Deviations { written, order, .. } = self;
+            // The best path is the first one, whatever others score as much.
+            order[1..].sort_unstable_by(|a, b| {
+                if a.0 != b.0 {
+                    return if a.0 > b.0 { Ordering::Less } else { Ordering::Greater };
+                }
+                let labels = |i: u32| {
+                    written[i as usize].labels.iter().rev().map(|&way| graph.ways[way as usize].label)
+                };
+                labels(a.1).cmp(labels(b.1))
+            });
+            for &(_, i) in order.iter().take(k) {
+                let mut path = std::mem::take(&mut written[i as usize]);
+                path.labels.iter_mut().for_each(|way| *way = graph.ways[*way as usize].label);
+                out.paths.push(path);
+            }
+            order.drain(..k.min(order.len()));
+        }
+        for &(_, i) in &self.order {
+            out.give_back(std::mem::take(&mut self.written[i as usize]));
+        }
+        legal
+    }
+
+    /// Writes the paths found that lose no more than `limit`.
+    fn write_all(&mut self, lattice: &Lattice<'_, S>, graph: &Graph<S>, limit: S, out: &mut Decoded<S>) {
+        self.written.clear();
+        self.order.clear();
         // A parent loses no more than its children: it is written, and before them.
         for i in 0..self.found.len() {
             let Found { parent, way, into, loss } = self.found[i];
             if loss > limit {
                 continue;
             }
-            self.found[i].into = out.paths.len() as u32; // from now on: where it is written
-            let path = if way == NONE {
-                out.push_path(lattice.positions(), S::ZERO);
-                out.paths.last_mut()
+            let mut path = out.take_spare();
+            if way == NONE {
+                path.labels.clear();
+                path.labels.resize(lattice.positions(), NONE);
             } else {
-                Some(out.push_copy(self.found[parent as usize].into as usize))
-            };
-            let path = path.expect("a path was pushed");
-            write(lattice, graph, way, into, path);
-            if path.score.is_forbidden() {
-                return false; // the sum overflowed, as the judge's does: a path less
+                let parent = self.found[parent as usize].into as usize;
+                path.labels.clone_from(&self.written[parent].labels);
             }
+            let changed = deviate(graph, way, into, &mut path.labels);
+            path.score = score(lattice, graph, &path.labels[changed..]);
+            let place = self.written.len() as u32;
+            self.found[i].into = place; // from now on: where it is written
+            self.order.push((path.score, place));
+            self.written.push(path);
         }
-        for path in &mut out.paths {
-            path.labels.iter_mut().for_each(|way| *way = graph.ways[*way as usize].label);
-        }
-        // The best path is the first one whatever others score as much.
-        out.paths[1..].sort_unstable_by(|a, b| {
-            if a.score != b.score {
-                return if a.score > b.score { Ordering::Less } else { Ordering::Greater };
-            }
-            a.labels.iter().rev().cmp(b.labels.iter().rev())
-        });
-        out.truncate(k);
-        true
     }
 
     /// Finds all paths that may be among the `k` best, and returns what these lose at most.
@@ -124,45 +149,44 @@ impl<S: Float> Deviations<S> {
         }
         self.losses.clear();
         self.losses.extend(self.found.iter().map(|found| found.loss));
-        let (_, &mut last, _) = self.losses.select_nth_unstable_by(k - 1, |a, b| {
-            a.partial_cmp(b).expect("losses of legal paths are ordered")
-        });
+        let (_, &mut last, _) = self.losses.select_nth_unstable_by(k - 1, by_size);
         let tight = last + slack + slack;
         if tight < limit { tight } else { limit }
     }
 }
 
-/// Changes a copy of the parent (way by way: the one out of each position) into the path itself, and scores it.
-fn write<S: Float>(lattice: &Lattice<'_, S>, graph: &Graph<S>, way: u32, into: u32, path: &mut Path<S>) {
-    let row = &mut path.labels[..];
-    let ways = &graph.ways[..];
-    let mut node = into;
+/// Changes a copy of the parent (way by way: that out of each position) into the path itself, and returns the position
+/// from which on the path no longer is the best one to where it is.
+fn deviate<S: Float>(graph: &Graph<S>, way: u32, into: u32, ways: &mut [u32]) -> usize {
     let mut t = graph.nodes[into as usize].t as usize;
+    let mut node = into;
     if way != NONE {
         t -= 1;
-        row[t] = way;
-        node = ways[way as usize].from;
+        ways[t] = way;
+        node = graph.ways[way as usize].from;
     }
-    let from = t;
-    // Back to where both meet: from there on the parent has the best ways, too.
+    let deviation = t;
     while t > 0 {
         t -= 1;
         let (best, before) = graph.best_way(node);
-        if way != NONE && row[t] == best {
-            break;
+        if ways[t] == best {
+            break; // where both meet: from here to the start the parent has the best ways, too
         }
-        row[t] = best;
+        ways[t] = best;
         node = before.from;
     }
-    // For the best path, from the start.
-    let from = if way == NONE { 0 } else { from };
-    let Some((&first, rest)) = row[from..].split_first() else { return };
-    let mut at = &ways[first as usize];
+    if way == NONE { 0 } else { deviation }
+}
+
+/// The judge's score of a path, given the ways from a position on; to that position it is the best one.
+fn score<S: Float>(lattice: &Lattice<'_, S>, graph: &Graph<S>, ways: &[u32]) -> S {
+    let way = |way: u32| &graph.ways[way as usize];
+    let mut at = way(ways[0]);
     let mut score = graph.nodes[at.from as usize].alpha;
-    for &next in rest {
-        let next = &ways[next as usize];
+    for &next in &ways[1..] {
+        let next = way(next);
         score = score + at.edge + next.node;
         at = next;
     }
-    path.score = if lattice.end().is_some() { score + at.edge } else { score };
+    if lattice.end().is_some() { score + at.edge } else { score }
 }

@@ -7,7 +7,7 @@
 //! **Cost.** A few words a label and a way. Made by one walk backwards (`keep.rs`), read by the enumeration
 //! (`deviations.rs`).
 
-use super::layers::Entry;
+use super::layers::{Entry, by_size, sort_few};
 use crate::kernel::Float;
 use crate::label::LabelId;
 
@@ -108,10 +108,7 @@ impl<S: Float> Graph<S> {
     pub(super) fn end_ways(&mut self, node: u32) {
         let node = &mut self.nodes[node as usize];
         node.past = self.ways.len() as u32;
-        let others = &mut self.ways[node.first as usize + 1..];
-        if others.len() > 1 {
-            others.sort_unstable_by(|a, b| a.loss.partial_cmp(&b.loss).expect("losses are ordered"));
-        }
+        sort_few(&mut self.ways[node.first as usize + 1..], |a, b| by_size(&a.loss, &b.loss));
     }
 
     /// The node of an entry, with at least this slack.

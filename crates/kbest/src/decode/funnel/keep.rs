@@ -115,6 +115,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let nodes = self.lattice.node_row(t - 1);
         let before = self.memory.layers.entry(back);
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
+        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
         let mut looked = 1;
         let mut opened = self.memory.layers.opened(t - 1);
         while let Some((index, before)) = opened.next() {
@@ -122,7 +123,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 opened.end_run(); // upper bound: neither this label nor any after it in its run leads to as much
                 continue;
             }
-            if index == back {
+            // Upper bound: no edge into this label is larger.
+            if index == back || (!at_end && before.alpha + largest < limit) {
                 continue;
             }
             looked += 1;

@@ -1,6 +1,7 @@
 //! What the funnel remembers of each position: the opened labels, best reach first.
 
 use crate::kernel::Float;
+use std::cmp::Ordering;
 
 /// No segment, no entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -127,7 +128,7 @@ impl<S: Float> Layers<S> {
         if fresh.is_empty() {
             return;
         }
-        sort_by_reach(fresh);
+        sort_few(fresh, |a, b| by_size(&b.reach, &a.reach));
         let first = self.entries.len() as u32;
         self.entries.extend_from_slice(fresh);
         for entry in fresh.iter() {
@@ -182,20 +183,33 @@ impl<S: Float> Layers<S> {
     }
 }
 
-/// Few labels are opened at a position, so insertion beats a general sort.
-fn sort_by_reach<S: Float>(entries: &mut [Entry<S>]) {
-    if entries.len() > 24 {
-        entries.sort_unstable_by(|a, b| b.reach.partial_cmp(&a.reach).expect("legal scores are ordered"));
+/// Sorts; there are few labels to a position, so insertion mostly beats a general sort.
+#[inline(always)]
+pub(super) fn sort_few<T: Copy>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
+    if items.len() > 24 {
+        items.sort_unstable_by(order);
         return;
     }
-    for i in 1..entries.len() {
-        let moving = entries[i];
+    for i in 1..items.len() {
+        let moving = items[i];
         let mut j = i;
-        while j > 0 && entries[j - 1].reach < moving.reach {
-            entries[j] = entries[j - 1];
+        while j > 0 && order(&items[j - 1], &moving) == Ordering::Greater {
+            items[j] = items[j - 1];
             j -= 1;
         }
-        entries[j] = moving;
+        items[j] = moving;
+    }
+}
+
+/// Ascending; legal scores and their differences are ordered.
+#[inline(always)]
+pub(super) fn by_size<S: Float>(a: &S, b: &S) -> Ordering {
+    if a < b {
+        Ordering::Less
+    } else if b < a {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
     }
 }
 

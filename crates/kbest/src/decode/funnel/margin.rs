@@ -9,6 +9,7 @@
 //! the walk backwards ([`super::keep`]) need not look for them again.
 
 use super::keep::Kept;
+use super::layers::by_size;
 use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
@@ -47,9 +48,7 @@ impl<S: Float> Hits<S> {
         if self.losses.len() < count {
             return None;
         }
-        let (_, &mut last, _) = self.losses.select_nth_unstable_by(count - 1, |a, b| {
-            a.partial_cmp(b).expect("losses of legal paths are ordered")
-        });
+        let (_, &mut last, _) = self.losses.select_nth_unstable_by(count - 1, by_size);
         self.losses.truncate(count);
         Some(last)
     }
