@@ -79,7 +79,8 @@ impl<S: Float> KbestIter<'_, '_, S> {
     fn open(&mut self, margin: f64) {
         let lattice = self.lattice;
         let plan = Auto::default().plan(lattice, 2);
-        let funnel::Memory { search, kept, .. } = &mut self.scratch.funnel;
+        let funnel::Memory { search, many } = &mut self.scratch.funnel;
+        let kept = &mut many.kept;
         let tally = &mut Uncounted;
         with_edges!(lattice, |edges| {
             match funnel::keep_within(lattice, edges, margin, plan.budget, search, kept, tally) {
@@ -110,7 +111,7 @@ impl<S: Float> KbestIter<'_, '_, S> {
         with_edges!(lattice, |edges| {
             let mut space = match self.space {
                 Space::Within(_, place) => {
-                    let (survivors, memory) = self.scratch.funnel.kept.parts();
+                    let (survivors, memory) = self.scratch.funnel.many.kept.parts();
                     PathSpace::resume(lattice, edges, survivors, memory, place)
                 }
                 Space::All(place) => {

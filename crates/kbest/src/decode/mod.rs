@@ -121,6 +121,16 @@ impl<S: Float> Decoded<S> {
         let last = self.paths.len() - 1;
         &mut self.paths[last].labels
     }
+
+    /// A path of an earlier answer, for its memory; [`Decoded::give_back`] keeps it.
+    pub(crate) fn take_spare(&mut self) -> Path<S> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps a path for its memory.
+    pub(crate) fn give_back(&mut self, path: Path<S>) {
+        self.spare.push(path);
+    }
 }
 
 /// One way of finding the best paths.

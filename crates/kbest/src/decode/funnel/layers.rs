@@ -1,6 +1,7 @@
 //! What the funnel remembers of each position: the opened labels, best reach first.
 
 use crate::kernel::Float;
+use std::cmp::Ordering;
 
 /// No segment, no entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -26,11 +27,20 @@ struct Segment {
     next: u32,
 }
 
+/// How far a layer was opened toward one label of the next position.
+#[derive(Debug, Clone, Copy)]
+struct Toward<S> {
+    label: u32,
+    floor: S,
+    next: u32,
+}
+
 /// One position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layer<S> {
     head: u32,
     tail: u32,
+    toward: u32, // chain of those
     /// Number of opened labels.
     pub(super) opened: u32,
     /// Every label that is not opened has a reach strictly below this.
@@ -46,6 +56,7 @@ pub(super) struct Layer<S> {
 pub(crate) struct Layers<S> {
     entries: Vec<Entry<S>>,
     segments: Vec<Segment>,
+    towards: Vec<Toward<S>>,
     layers: Vec<Layer<S>>,
 }
 
@@ -53,15 +64,22 @@ impl<S: Float> Layers<S> {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.segments.clear();
+        self.towards.clear();
         self.layers.clear();
     }
 
     /// Begins the next position: nothing opened yet, so any label may be anything.
     pub(super) fn push_layer(&mut self) {
         let unknown = S::from_f64(f64::INFINITY);
-        let layer =
-            Layer { head: NONE, tail: NONE, opened: 0, floor: unknown, rest: unknown, best: S::FORBIDDEN };
-        self.layers.push(layer);
+        self.layers.push(Layer {
+            head: NONE,
+            tail: NONE,
+            toward: NONE,
+            opened: 0,
+            floor: unknown,
+            rest: unknown,
+            best: S::FORBIDDEN,
+        });
     }
 
     #[inline(always)]
@@ -77,14 +95,40 @@ impl<S: Float> Layers<S> {
         self.add(t, fresh);
     }
 
+    /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not have.
+    /// No label left out has a larger score than `rest`.
+    pub(super) fn open_toward(&mut self, t: usize, fresh: &mut [Entry<S>], after: u32, floor: S, rest: S) {
+        let layer = &mut self.layers[t];
+        if rest < layer.rest {
+            layer.rest = rest;
+        }
+        let next = std::mem::replace(&mut layer.toward, self.towards.len() as u32);
+        self.towards.push(Toward { label: after, floor, next });
+        self.add(t, fresh);
+    }
+
+    /// Every label that is not opened leads to a value strictly below this at label `after`, if the layer was opened
+    /// toward that; else plus infinity.
+    pub(super) fn toward(&self, t: usize, after: u32) -> S {
+        let mut at = self.layers[t].toward;
+        while at != NONE {
+            let toward = &self.towards[at as usize];
+            if toward.label == after {
+                return toward.floor; // the last time it was opened toward it, and so the furthest
+            }
+            at = toward.next;
+        }
+        S::from_f64(f64::INFINITY)
+    }
+
     /// Adds some labels to a layer that it did not have.
-    pub(super) fn add(&mut self, t: usize, fresh: &mut [Entry<S>]) {
+    fn add(&mut self, t: usize, fresh: &mut [Entry<S>]) {
         let layer = &mut self.layers[t];
         layer.opened += fresh.len() as u32;
         if fresh.is_empty() {
             return;
         }
-        sort_by_reach(fresh);
+        sort_few(fresh, |a, b| by_size(&b.reach, &a.reach));
         let first = self.entries.len() as u32;
         self.entries.extend_from_slice(fresh);
         for entry in fresh.iter() {
@@ -139,20 +183,33 @@ impl<S: Float> Layers<S> {
     }
 }
 
-/// Few labels are opened at a position, so insertion beats a general sort.
-fn sort_by_reach<S: Float>(entries: &mut [Entry<S>]) {
-    if entries.len() > 24 {
-        entries.sort_unstable_by(|a, b| b.reach.partial_cmp(&a.reach).expect("legal scores are ordered"));
+/// Sorts; there are few labels to a position, so insertion mostly beats a general sort.
+#[inline(always)]
+pub(super) fn sort_few<T: Copy>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
+    if items.len() > 24 {
+        items.sort_unstable_by(order);
         return;
     }
-    for i in 1..entries.len() {
-        let moving = entries[i];
+    for i in 1..items.len() {
+        let moving = items[i];
         let mut j = i;
-        while j > 0 && entries[j - 1].reach < moving.reach {
-            entries[j] = entries[j - 1];
+        while j > 0 && order(&items[j - 1], &moving) == Ordering::Greater {
+            items[j] = items[j - 1];
             j -= 1;
         }
-        entries[j] = moving;
+        items[j] = moving;
+    }
+}
+
+/// Ascending; legal scores and their differences are ordered.
+#[inline(always)]
+pub(super) fn by_size<S: Float>(a: &S, b: &S) -> Ordering {
+    if a < b {
+        Ordering::Less
+    } else if b < a {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
     }
 }
 

@@ -20,8 +20,12 @@
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 
+mod deviations;
+mod graph;
 mod kbest;
+mod keep;
 mod layers;
+mod margin;
 mod search;
 
 use super::{Decode, Decoded, Scratch, with_tally};
@@ -30,7 +34,7 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
-pub(crate) use kbest::{Kept, keep_within};
+pub(crate) use keep::keep_within;
 pub(crate) use search::{Budget, Stop};
 
 /// Our own decoder.
@@ -41,7 +45,7 @@ pub struct Funnel;
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(crate) search: search::Memory<S>,
-    pub(crate) kept: Kept<S>,
+    pub(crate) many: kbest::ManyMemory<S>,
 }
 
 impl<S: Float> Decode<S> for Funnel {
@@ -76,14 +80,14 @@ pub(crate) fn try_search<S: Float>(
     scratch: &mut Scratch<S>,
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
-    let Memory { search: memory, kept } = &mut scratch.funnel;
+    let Memory { search: memory, many } = &mut scratch.funnel;
     with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
         if k == 1 {
             Search { lattice, edges, memory, tally, budget }.run()?;
             memory.push_best(out);
             Ok(())
         } else {
-            kbest::push_kbest(lattice, edges, k, budget, memory, kept, tally, out)
+            kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)
         }
     }))
 }

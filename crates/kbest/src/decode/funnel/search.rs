@@ -4,7 +4,6 @@ use super::layers::{Entry, Layers, NONE};
 use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, LANES, argmax, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
-use std::collections::HashMap;
 
 /// Up to this many opened labels have all their edges read in vector passes; with more, the labels that matter are found
 /// by the largest edge into each.
@@ -35,7 +34,7 @@ impl Budget {
 
 /// What things cost, in the vector steps of a Viterbi that reads every edge: a vector of a pass over the labels, a label
 /// weighed, and an edge looked up for it (measured, roughly: their branches are hard to foresee).
-const PASS_COST: usize = 2;
+pub(super) const PASS_COST: usize = 2;
 const LABEL_COST: usize = 24;
 const EDGE_COST: usize = 3;
 
@@ -44,15 +43,15 @@ const EDGE_COST: usize = 3;
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
     pub(super) values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
+    gathered: Option<(usize, u32)>,   // where: the position, and the labels opened before it
     pub(super) buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
     pub(super) ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
     pub(super) found: Vec<u32>,       // labels that may reach the floor
     candidates: Vec<Candidate<S>>,    // the best way into each of them
     fresh: Vec<Entry<S>>,             // labels about to be opened
-    jobs: Vec<Job<S>>,                // positions to be opened further
+    pub(super) jobs: Vec<Job<S>>,     // positions to be opened further
     best: Vec<u32>,                   // the entries of the best path
-    toward: HashMap<(usize, u32), S>, // by position and label after it: how far it was opened toward that label
-    is_open: Vec<bool>,               // L: labels that the layer at hand has already
+    pub(super) is_open: Vec<bool>,    // L: labels that the layer at hand has already
 }
 
 impl<S: Float> Memory<S> {
@@ -77,7 +76,7 @@ struct Candidate<S> {
 
 /// Upper bounds of the values at a position over the opened labels before: `add + row[y]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     /// The start scores: exact.
     Start,
     /// The edges of the only opened label: exact.
@@ -99,10 +98,10 @@ pub(super) enum Goal {
 
 /// A position to be opened so far that every label that reaches the floor, on the way to the goal, is open.
 #[derive(Debug, Clone, Copy)]
-struct Job<S> {
-    t: usize,
-    goal: Goal,
-    floor: S,
+pub(super) struct Job<S> {
+    pub(super) t: usize,
+    pub(super) goal: Goal,
+    pub(super) floor: S,
 }
 
 /// One search over one lattice.
@@ -125,7 +124,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.is_open.clear();
         memory.is_open.resize(labels, false);
         memory.jobs.clear();
-        memory.toward.clear();
+        memory.gathered = None;
         self.tally.round();
         for t in 0..self.lattice.positions() {
             self.budget.left = self.budget.left.saturating_add(self.budget.per_position);
@@ -168,7 +167,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Does all jobs, those first that others have to wait for.
     #[cold]
-    fn work_off(&mut self) -> Result<(), Stop> {
+    pub(super) fn work_off(&mut self) -> Result<(), Stop> {
         while let Some(&job) = self.memory.jobs.last() {
             if self.floor_toward(job.t, job.goal) <= job.floor {
                 self.memory.jobs.pop();
@@ -177,11 +176,17 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.tally.round();
             let source = self.prepare(job.t)?;
             let rest = self.select(job.t, source, job.goal, job.floor)?;
-            self.drop_opened(job.t);
-            self.weigh(job.t)?;
-            if let Some(rest) = self.settle(job, rest) {
-                self.commit(job, rest);
-            }
+            self.open_found(job, rest)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the labels found for a job, or leaves jobs that have to be done first.
+    pub(super) fn open_found(&mut self, job: Job<S>, rest: S) -> Result<(), Stop> {
+        self.drop_opened(job.t);
+        self.weigh(job.t)?;
+        if let Some(rest) = self.settle(job, rest) {
+            self.commit(job, rest);
         }
         Ok(())
     }
@@ -191,10 +196,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let floor = self.memory.layers.layer(t).floor;
         match goal {
             Goal::Any => floor,
-            Goal::Label(after) => match self.memory.toward.get(&(t, after)) {
-                Some(&toward) => smaller(floor, toward),
-                None => floor,
-            },
+            Goal::Label(after) => smaller(floor, self.memory.layers.toward(t, after)),
         }
     }
 
@@ -221,14 +223,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Opens the labels made ready for a job.
     fn commit(&mut self, job: Job<S>, rest: S) {
-        let Memory { layers, fresh, toward, .. } = &mut *self.memory;
+        let Memory { layers, fresh, .. } = &mut *self.memory;
         self.tally.nodes(job.t, fresh.len());
         match job.goal {
             Goal::Any => layers.lower(job.t, fresh, job.floor, rest),
-            Goal::Label(after) => {
-                layers.add(job.t, fresh);
-                toward.insert((job.t, after), job.floor);
-            }
+            Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),
         }
     }
 
@@ -237,20 +236,26 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 
     /// Chooses how to bound the values at `t`, and gathers them if that takes a pass of its own.
-    fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
+    pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
+            self.memory.gathered = None; // the start scores may take its place
             return Ok(Source::Start);
         }
         let labels = self.lattice.labels();
-        let Memory { layers, values, buffer, .. } = &mut *self.memory;
+        let Memory { layers, values, buffer, gathered, .. } = &mut *self.memory;
         let opened = layers.layer(t - 1).opened;
         // Without a bound for each label, edges are computed one by one: only those that are needed.
         if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
+            *gathered = None; // the bounds may take its place
             return Ok(Source::Bounded);
         }
         if let (1, Some((index, _))) = (opened, layers.opened(t - 1).next()) {
             return Ok(Source::Only(index));
         }
+        if *gathered == Some((t, opened)) {
+            return Ok(Source::Gathered); // for another goal
+        }
+        *gathered = Some((t, opened));
         values.fill(S::FORBIDDEN);
         for (_, entry) in layers.opened(t - 1) {
             let row = self.edges.row(t, entry.label as usize, buffer);
@@ -262,7 +267,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 
     /// The bounds of a source: a score to add, and a row to add it to.
-    fn bounds_of<'a>(
+    pub(super) fn bounds_of<'a>(
         lattice: &'a Lattice<'_, S>,
         edges: &'a E,
         layers: &Layers<S>,

@@ -1,0 +1,183 @@
+//! Backwards from the best path: every label on any path within a margin of it.
+//!
+//! A label kept at `t` with slack `s` (it is on a path that loses the margin less `s`) wants every label before it that
+//! leads to a value within `s` of its best one; what that label loses is taken from the slack. Where a label that is not
+//! opened could be wanted, by floor and rest of its position, the position is opened toward that one label. The labels
+//! kept are exactly those that some path within the margin uses.
+//!
+//! **Cost.** A vector pass for each label kept whose predecessors the search has not opened far enough (those before the
+//! best path are known from [`super::margin`]), and the opened labels before each label kept.
+
+use super::graph::{END, Graph, Node};
+use super::layers::Entry;
+use super::margin::Hits;
+use super::search::{Budget, Goal, Memory, Search, Stop};
+use crate::decode::Tally;
+use crate::decode::path_space::{self, Columns, Survivors};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::{EdgeScores, Lattice};
+
+/// The labels on paths within a margin.
+#[derive(Debug, Default)]
+pub(crate) struct Kept<S> {
+    pub(super) best: Vec<u32>, // the search's entries of the best path
+    pub(super) hits: Hits<S>,
+    pub(super) graph: Graph<S>,
+    offsets: Vec<usize>, // the same labels listed: T + 1
+    labels: Vec<LabelId>,
+    alpha: Vec<S>,
+    pub(super) paths: path_space::Memory<S>,
+}
+
+impl<S: Float> Kept<S> {
+    /// Lists the labels kept, ascending at each position, for the enumeration of [`path_space`].
+    pub(super) fn list(&mut self) {
+        let nodes = &mut self.graph.nodes[1..];
+        nodes.sort_unstable_by_key(|node| (node.t, node.label));
+        let positions = nodes.last().map_or(0, |last| last.t as usize + 1);
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.offsets.resize(positions + 1, 0);
+        nodes.iter().for_each(|node| self.offsets[node.t as usize + 1] += 1);
+        for t in 0..positions {
+            self.offsets[t + 1] += self.offsets[t];
+        }
+        self.labels.clear();
+        self.labels.extend(nodes.iter().map(|node| node.label));
+        self.alpha.clear();
+        self.alpha.extend(nodes.iter().map(|node| node.alpha));
+        self.graph.nodes.truncate(1); // no longer where the ways say they are
+    }
+
+    /// The labels listed, and the memory of their enumeration.
+    pub(crate) fn parts(&mut self) -> (Survivors<'_, S>, &mut path_space::Memory<S>) {
+        let columns = Columns::Listed { offsets: &self.offsets, labels: &self.labels };
+        (Survivors { alpha: &self.alpha, columns }, &mut self.paths)
+    }
+}
+
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// What may be lost to rounding when losses, which are differences of forward scores, are added up instead of scores:
+    /// once for the sums, as [`Lattice::rounding_slack`] says, and as much again for the differences.
+    pub(super) fn loss_slack(&self) -> S {
+        let slack = self.lattice.rounding_slack();
+        slack + slack
+    }
+
+    /// After [`Search::run`], with the entries of the best path: keeps every label on any path that loses at most
+    /// `margin` (infinity: on any legal path).
+    pub(super) fn keep_within(&mut self, margin: S, kept: &mut Kept<S>) -> Result<(), Stop> {
+        let positions = self.lattice.positions();
+        let margin = margin + self.loss_slack();
+        let (mut hits, mut graph) = (std::mem::take(&mut kept.hits), std::mem::take(&mut kept.graph));
+        self.tally.round();
+        graph.begin(positions, margin);
+        let mut node = END;
+        let mut done = Ok(());
+        while done.is_ok() && (node as usize) < graph.nodes.len() {
+            done = self.want_predecessors(node, &kept.best, &hits, &mut graph);
+            node += 1;
+        }
+        hits.within = S::FORBIDDEN; // of use only once: they do not know what is opened from now on
+        (kept.hits, kept.graph) = (hits, graph);
+        done
+    }
+
+    /// Adds every way into a node that leads to a value within its slack of the best one.
+    fn want_predecessors(
+        &mut self,
+        node: u32,
+        best: &[u32],
+        hits: &Hits<S>,
+        graph: &mut Graph<S>,
+    ) -> Result<(), Stop> {
+        let Node { t, label, entry, slack, .. } = graph.nodes[node as usize];
+        let t = t as usize;
+        graph.begin_ways(node);
+        if t == 0 {
+            return Ok(());
+        }
+        let (at_end, y) = (node == END, label as usize);
+        let back = if at_end { best[t - 1] } else { self.memory.layers.entry(entry).back };
+        let (value, edge) = self.value_into(t, y, self.memory.layers.entry(back), at_end);
+        let limit = value - slack;
+        let goal = if at_end { Goal::Any } else { Goal::Label(label) };
+        if self.may_be_wanted(t - 1, goal, limit) {
+            let on_best = at_end || best[t] == entry;
+            if on_best && hits.within >= slack {
+                self.open_hits(t - 1, goal, limit, hits)?;
+            } else {
+                self.deepen(t - 1, goal, limit)?;
+            }
+        }
+        graph.know_entries(self.memory.layers.len());
+        let nodes = self.lattice.node_row(t - 1);
+        let before = self.memory.layers.entry(back);
+        graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
+        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
+        let mut looked = 1;
+        let mut opened = self.memory.layers.opened(t - 1);
+        while let Some((index, before)) = opened.next() {
+            if before.reach < limit {
+                opened.end_run(); // upper bound: neither this label nor any after it in its run leads to as much
+                continue;
+            }
+            // Upper bound: no edge into this label is larger.
+            if index == back || (!at_end && before.alpha + largest < limit) {
+                continue;
+            }
+            looked += 1;
+            let (score, edge) = self.value_into(t, y, before, at_end);
+            if score >= limit && !score.is_forbidden() {
+                let node_score = nodes[before.label as usize];
+                graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
+            }
+        }
+        graph.end_ways(node);
+        self.tally.edges(looked);
+        self.spend(looked)
+    }
+
+    /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.
+    #[inline(always)]
+    fn value_into(&self, t: usize, y: usize, before: &Entry<S>, at_end: bool) -> (S, S) {
+        let p = before.label as usize;
+        if at_end {
+            return (before.reach, self.lattice.end().map_or(S::ZERO, |end| end[p]));
+        }
+        let edge = self.edges.get(t, p, y);
+        (before.alpha + edge, edge)
+    }
+
+    /// Whether a label at `t` that is not opened may lead to a value of at least `limit` on the way to the goal.
+    #[inline(always)]
+    pub(super) fn may_be_wanted(&self, t: usize, goal: Goal, limit: S) -> bool {
+        let layer = self.memory.layers.layer(t);
+        // Upper bounds: labels not opened lead to values below the layer's floor, and have scores not above its rest.
+        layer.floor > limit
+            && match goal {
+                Goal::Any => true,
+                Goal::Label(y) => layer.rest + self.edges.bounds(t + 1).column.at(y as usize) >= limit,
+            }
+    }
+}
+
+/// Searches, and keeps every label on any path that loses at most `margin` (infinity: on any legal path).
+pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
+    lattice: &Lattice<'_, S>,
+    edges: &E,
+    margin: f64,
+    budget: Budget,
+    memory: &mut Memory<S>,
+    kept: &mut Kept<S>,
+    tally: &mut T,
+) -> Result<(), Stop> {
+    let mut search = Search { lattice, edges, memory, tally, budget };
+    search.run()?;
+    search.memory.layers.best_entries(&mut kept.best);
+    kept.hits.within = S::FORBIDDEN;
+    search.keep_within(S::from_f64_up(margin), kept)?;
+    kept.list();
+    Ok(())
+}
