@@ -66,6 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => with_model(arguments, &Arc::new(models::load(path)?))?,
         None => two_columns(arguments)?,
     };
+    if arguments.min_f1.is_some() && evaluation.spans().is_none() {
+        return Err(Failure::Usage(
+            "--min-f1: expected labels that spell spans (see --spans), got others".into(),
+        ));
+    }
     let mut output = Output::create(None)?;
     if arguments.json {
         let report = Report::of(&evaluation, arguments);
@@ -81,9 +86,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// The data says no if it misses what was asked for.
 fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
     let f1 = evaluation.spans().map(|spans| spans.all.f1());
-    if arguments.min_f1.is_some() && f1.is_none() {
-        return Err(Failure::Usage("--min-f1: the labels spell no spans; see --spans".into()));
-    }
     let accuracy = Some(evaluation.tokens().share());
     for (what, least, got) in
         [("accuracy", arguments.min_accuracy, accuracy), ("F1 of spans", arguments.min_f1, f1)]
@@ -162,14 +164,9 @@ fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
     let mut sequence = Sequence::new();
     let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     while reader.read_into(&mut sequence)? {
-        let mut gold = Vec::with_capacity(sequence.len());
-        for t in 0..sequence.len() {
-            let Some(cell) = sequence.width(t).checked_sub(1).and_then(|last| sequence.cell(t, last)) else {
-                let place = format!("{}:{}", reader.file(), reader.first_line() + t as u64);
-                return Err(Failure::input(&place, "expected a gold and a predicted label, got one column"));
-            };
-            gold.push(cell.to_owned());
-        }
+        // The reader has taken the last column for the label and made sure that there is one before it.
+        let before = |t: usize| sequence.cells(t).last().unwrap_or_default().to_owned();
+        let gold = (0..sequence.len()).map(before).collect();
         let predicted = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default().to_owned());
         pairs.push((gold, predicted.collect()));
     }

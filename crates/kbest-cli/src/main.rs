@@ -35,13 +35,13 @@ struct Arguments {
 }
 
 const EXAMPLE: &str = "\
-Text in, labels out:
+Example:
   kbest generate corpus --labels 200 -o train.tsv --test test.tsv
   kbest train train.tsv -m model.kbest
   kbest tag -m model.kbest test.tsv | head
   kbest evaluate -m model.kbest test.tsv
 
-Scores from anywhere:
+With scores from anywhere:
   kbest generate lattice --labels 1000 -o lattice.npz
   kbest decode lattice.npz -k 1 | head -3
   kbest bench decode lattice.npz

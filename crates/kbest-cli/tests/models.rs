@@ -1,5 +1,6 @@
 //! `convert` and `inspect`: models of other programs, written here, and models of our own.
 #![allow(clippy::unwrap_used)] // in the helpers of tests too
+#![allow(clippy::print_stdout)] // says what did not run
 
 mod common;
 
@@ -87,6 +88,39 @@ fn models_of_other_programs_tag_as_ours() {
         run(folder, &["convert", "crfpp.txt", "q.kbest", "-q"], ""),
         (0, String::new(), String::new())
     );
+}
+
+/// The outputs of the programs themselves, byte by byte; runs if `KBEST_FIXTURES` names the folder of their models.
+#[test]
+fn the_programs_answers() {
+    let Some(fixtures) = std::env::var_os("KBEST_FIXTURES").map(std::path::PathBuf::from) else {
+        println!("NOT RUN: the_programs_answers (set KBEST_FIXTURES to the folder of models)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let path = |name: &str| fixtures.join(name).to_str().unwrap().to_owned();
+    for (model, output) in [
+        ("crfpp/model.txt.gz", "crfpp/labels.out"),
+        ("crfpp/model-b.txt.gz", "crfpp/labels-b.out"),
+        ("wapiti/model.txt", "wapiti/labels.out"),
+        ("wapiti/model-b.txt", "wapiti/labels-b.out"),
+    ] {
+        assert_eq!(run(folder, &["convert", &path(model), "m.kbest"], "").0, 0);
+        let (_, tagged, _) = run(folder, &["tag", "-m", "m.kbest", &path("test.tsv")], "");
+        assert_eq!(tagged, fs::read_to_string(path(output)).unwrap(), "{model}");
+    }
+    for name in ["lbfgs", "ap"] {
+        let (model, output) = (format!("crfsuite/{name}.crfsuite"), format!("crfsuite/{name}.out.jsonl"));
+        assert_eq!(run(folder, &["convert", &path(&model), "m.kbest"], "").0, 0);
+        let (_, tagged, _) = run(folder, &["tag", "-m", "m.kbest", &path("crfsuite/test.items")], "");
+        let blocks =
+            tagged.trim_end().split("\n\n").map(|block| block.lines().map(Value::from).collect::<Value>());
+        let expected = fs::read_to_string(path(&output)).unwrap();
+        let expected =
+            expected.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["labels"].clone());
+        assert_eq!(blocks.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{model}");
+    }
 }
 
 #[test]

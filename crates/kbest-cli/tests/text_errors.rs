@@ -101,7 +101,7 @@ fn bad_options_are_explained() {
         ),
         ("train good.tsv -m x.kbest --algorithm crf --rate 1", "--rate: expected with --optimizer sgd"),
         ("train good.tsv -m x.kbest --algorithm crf --optimizer sgd --c1 1", "c1"),
-        ("train good.tsv -m x.kbest --algorithm crf --c2 -1", "c2"),
+        ("train good.tsv -m x.kbest --algorithm crf --c2=-1", "c2"),
         ("train good.tsv -m x.kbest --algorithm pa --longest 0", "--longest: expected more than 0"),
         (
             "train good.tsv -m x.kbest --algorithm voted --prune 1",
@@ -123,9 +123,9 @@ fn bad_options_are_explained() {
         ("tag -m m.kbest --constraints forbid.tsv good.tsv", "forbid.tsv:2: expected a label"),
         ("tag -m m.kbest --constraints bytes.tsv good.tsv", "bytes.tsv:2: expected UTF-8"),
         ("evaluate -m m.kbest good.tsv --spans weird", "unknown tagging scheme `weird`"),
-        ("evaluate -m m.kbest good.tsv --min-f1 0.5", "the labels spell no spans"),
+        ("evaluate -m m.kbest good.tsv --min-f1 0.5", "--min-f1: expected labels that spell spans"),
         ("evaluate bad.jsonl", "expected columns"),
-        ("evaluate lonely.tsv", "lonely.tsv:1: expected a gold and a predicted label"),
+        ("evaluate lonely.tsv", "lonely.tsv:2: expected at least two columns"),
         ("inspect nosuch.kbest", "nosuch.kbest: No such file"),
     ] {
         let (code, message) = run(folder.path(), arguments);

@@ -1,6 +1,8 @@
 //! Readers and writers: what is written reads back as it was, whatever the format, and no bytes make a reader panic.
 
-use kbest::columns::{Candidate, Field, Format, Reader, ReaderOptions, Separator, Writer, WriterOptions};
+use kbest::columns::{
+    Answer, Candidate, Field, Format, Reader, ReaderOptions, Separator, Writer, WriterOptions,
+};
 use kbest::{Error, Sequence};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -383,4 +385,47 @@ fn conllu_labels_go_into_their_fields() {
     writer.write(sequence, &[&["A\\+B+C=D+E", "F"]], None).unwrap();
     let expected = text.replace("APPR+X\t_", "A+B\tC=D+E").replace("ART\tCase=Dat", "F\t_");
     assert_eq!(String::from_utf8(writer.into_inner()).unwrap(), expected);
+}
+
+#[test]
+fn confidences_stand_where_each_format_has_room() {
+    let line = "1\tTime\t_\tNOUN\t_\t_\t_\t_\t_\tA=b|Confidence=0.5000\n\n";
+    let sequence = &read_all(line.as_bytes(), &ReaderOptions::conllu("upos").unwrap()).unwrap()[0];
+    let answer = Answer {
+        labels: &["X"],
+        confidences: Some(&[0.98765]),
+        probability: Some(0.25),
+        candidate: Some(Candidate { rank: 1, score: -2.5 }),
+    };
+    let write = |options: WriterOptions, answer: &Answer<'_>| {
+        let mut writer = Writer::new(Vec::new(), options);
+        writer.write_answer(sequence, answer).unwrap();
+        String::from_utf8(writer.into_inner()).unwrap()
+    };
+    assert_eq!(write(WriterOptions::columns(), &answer), "# 1 -2.5\nTime\tX/0.9877\n\n");
+    assert_eq!(write(WriterOptions::items(), &answer), "# 1 -2.5\nX/0.9877\n\n");
+    let expected = line.replace("NOUN", "X").replace("0.5000", "0.9877");
+    assert_eq!(write(WriterOptions::conllu("upos").unwrap(), &answer), format!("# 1 -2.5\n{expected}"));
+    #[cfg(feature = "json")]
+    assert_eq!(
+        write(WriterOptions::jsonl(), &answer),
+        "{\"rank\":1,\"score\":-2.5,\"probability\":0.25,\"tokens\":[\"Time\"],\"tags\":[\"X\"],\"marginals\":[0.9877]}\n"
+    );
+    let bare = Answer { confidences: None, probability: None, candidate: None, ..answer };
+    assert_eq!(write(WriterOptions::columns(), &bare), "Time\tX\n\n");
+    let mut writer = Writer::new(Vec::new(), WriterOptions::conllu("upos").unwrap());
+    let short = Answer { confidences: Some(&[]), ..answer };
+    assert!(matches!(writer.write_answer(sequence, &short), Err(Error::Shape { .. })));
+}
+
+#[test]
+fn the_first_line_of_a_sequence_is_known() {
+    let text = "\n\na x\nb y\n\n\n\nc z\n";
+    let mut reader = Reader::new(text.as_bytes(), "text", &ReaderOptions::columns()).unwrap();
+    let mut sequence = Sequence::new();
+    for (first, last) in [(3, 5), (8, 8)] {
+        assert!(reader.read_into(&mut sequence).unwrap());
+        assert_eq!((reader.first_line(), reader.line()), (first, last));
+    }
+    assert!(!reader.read_into(&mut sequence).unwrap());
 }
