@@ -16,7 +16,7 @@ help:
 	@echo "make lint    formatting, clippy, documentation"
 	@echo "make soak    KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
 	@echo "make bench   every decoder on LATTICES=$(LATTICES)/*.npz (made if absent), JSON and text into $(RESULTS)/"
-	@echo "make demo    all decoders on growing lattices, with a picture"
+	@echo "make demo    a tagger with 1,000 labels from nothing, and all decoders on its lattices"
 
 test:
 	$(CARGO) test --workspace

@@ -13,7 +13,8 @@ What is measured, one thread each:
 - tagging: tokens a second of CPU time, best of some rounds. kbest: the whole process from text to text, and the same
   without what it takes to start (from files given several times). CRFsuite: `set` and Viterbi alone, features prepared
   before.
-- peak memory of the processes that tag; CRFsuite's then reads its items one sequence at a time.
+- peak memory of the processes that tag. CRFsuite's then reads its items one sequence at a time; the table counts what it
+  takes without and with the Python it runs in.
 
 Results: OUT/NAME/result.json, step by step, so that a run that was stopped goes on where it was (--fresh forgets them);
 OUT/summary.json and OUT/summary.txt over all. Needs python-crfsuite in the Python that runs this, and Linux.
@@ -23,7 +24,6 @@ import gzip
 import json
 import os
 import pathlib
-import resource
 import signal
 import subprocess
 import sys
@@ -105,6 +105,15 @@ class Failed(Exception):
     pass
 
 
+def status_bytes(pid, key):
+    """A size from the status of a process: VmRSS now, VmHWM at most so far; 0 if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith(key + ":")), 0)
+    except OSError:
+        return 0
+
+
 def run(command, limit, stdout=subprocess.DEVNULL):
     """Runs a command: CPU seconds, wall seconds, peak bytes, what it wrote (if asked for)."""
     begun = time.monotonic()
@@ -117,6 +126,14 @@ def run(command, limit, stdout=subprocess.DEVNULL):
 
     timer = threading.Timer(limit, stop)
     timer.start()
+    # Not `ru_maxrss`: that counts the Python that the process was forked from.
+    peak, over = [0], threading.Event()
+
+    def watch():
+        while not over.is_set():
+            peak[0] = max(peak[0], status_bytes(process.pid, "VmHWM"))
+            over.wait(0.002)
+
     # Both pipes are read before the wait, each by a thread of its own, so that neither can fill up.
     texts = {}
     readers = [
@@ -124,20 +141,24 @@ def run(command, limit, stdout=subprocess.DEVNULL):
         for name, pipe in (("out", process.stdout), ("error", process.stderr))
         if pipe
     ]
-    [reader.start() for reader in readers]
+    threads = [*readers, threading.Thread(target=watch)]
+    for thread in threads:
+        thread.start()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     timer.cancel()
-    [reader.join() for reader in readers]
+    over.set()
+    for thread in threads:
+        thread.join()
     if late.is_set():
-        raise Failed(f"stopped after {limit:.0f} s: {command[1] if len(command) > 1 else command[0]}")
+        raise Failed(f"stopped after {limit:.0f} s")
     if process.returncode != 0:
         tail = texts.get("error", b"").decode(errors="replace").strip().splitlines()[-3:]
         raise Failed(f"exit code {process.returncode}: {' '.join(map(str, command[:3]))}: {' | '.join(tail)}")
     return {
         "cpu": usage.ru_utime + usage.ru_stime,
         "wall": time.monotonic() - begun,
-        "bytes": usage.ru_maxrss * 1024,
+        "bytes": peak[0],
         "text": texts.get("out", b"").decode(),
     }
 
@@ -168,8 +189,7 @@ def crfsuite_train(train, model, epochs, budget, seconds_per_token=None):
         chosen, expected = first + rest, tokens * seconds_per_token
         epochs = max(1, min(epochs, int(budget / max(expected, 1e-9))))
         if expected > budget:
-            share = max(budget / expected * tokens, 1)
-            used, chosen = 0, list(first)
+            share, chosen = budget / expected * tokens, list(first)
             used = sum(len(labels) for labels, _ in chosen)
             for sequence in rest:
                 if used >= share:
@@ -231,6 +251,7 @@ def crfsuite_memory(test, model, budget):
     """Peak memory if sequences are read, tagged and forgotten."""
     import pycrfsuite
 
+    interpreter = status_bytes("self", "VmRSS")
     tagger = pycrfsuite.Tagger()
     tagger.open(model)
     begun = time.process_time()
@@ -238,7 +259,8 @@ def crfsuite_memory(test, model, budget):
         tagger.tag(lists)
         if time.process_time() - begun > budget:
             break
-    return {"bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    peak = status_bytes("self", "VmHWM")
+    return {"bytes": peak - interpreter, "bytes_with_python": peak}
 
 
 STEPS = {"train": crfsuite_train, "tag": crfsuite_tag, "memory": crfsuite_memory}
@@ -319,7 +341,7 @@ class Dataset:
             "accuracy": right / max(len(rows), 1),
             "tokens_per_second": len(rows) / cpu,
             "tokens_per_second_once_started": len(rows) / further,
-            "bytes": max(ran["bytes"] for ran in once),
+            "bytes": max(ran["bytes"] for ran in once + often),
         }
 
     def our_stages(self, _):
@@ -331,7 +353,7 @@ class Dataset:
         budget = self.options.budget / 4
         tagging = child("tag", self.options.limit, **options, rounds=self.options.rounds, budget=budget)
         memory = child("memory", self.options.limit, **options, budget=min(budget, 20))
-        return {**tagging, "bytes": memory["bytes"]}
+        return {**tagging, **memory}
 
     def run(self):
         """Does the steps that are not done yet. A step that fails is told, and so are those that need it."""
@@ -350,10 +372,12 @@ class Dataset:
             ("their_training", self.their_training, ["pilot"], [self.their_model]),
             ("their_tagging", self.their_tagging, ["their_training"], []),
         ]
+        again = set()
         for name, step, needs, files in steps:
             done = name in results and "error" not in results[name] and all(file.exists() for file in files)
-            if done:
+            if done and not again & set(needs):
                 continue
+            again.add(name)
             missing = [need for need in needs if "error" in results.get(need, {"error": ""})]
             begun = time.monotonic()
             try:
@@ -404,7 +428,8 @@ def summary(results):
         rows.append({
             "name": result["name"],
             "labels": get(result, "our_training", "labels"),
-            "same_features": ratio(get(result, "our_training", "features"), get(result, "their_training", "attributes")),
+            "features": get(result, "our_training", "features"),
+            "crfsuite_attributes": get(result, "their_training", "attributes"),
             "train_s": our_epoch,
             "crfsuite_train_s": their_epoch,
             "train_ratio": ratio(their_epoch, our_epoch),
@@ -415,6 +440,7 @@ def summary(results):
             "tag_started_ratio": ratio(ours.get("tokens_per_second_once_started"), their_speed),
             "mb": ratio(ours.get("bytes"), 1e6),
             "crfsuite_mb": ratio(theirs.get("bytes"), 1e6),
+            "crfsuite_python_mb": ratio(theirs.get("bytes_with_python"), 1e6),
             "accuracy": ours.get("accuracy"),
             "crfsuite_accuracy": theirs.get("accuracy"),
             "crfsuite_epochs": epochs,
@@ -424,9 +450,9 @@ def summary(results):
     percent = lambda share: "-" if share is None else f"{100 * share:.2f}"
     speeds = [[row["name"]] + [number(row[key]) for key in (
         "labels", "train_s", "crfsuite_train_s", "train_ratio", "tag", "tag_started", "crfsuite_tag", "tag_ratio",
-        "tag_started_ratio", "mb", "crfsuite_mb")] for row in rows]
+        "tag_started_ratio", "mb", "crfsuite_mb", "crfsuite_python_mb")] for row in rows]
     header = ["data set", "labels", "train s/epoch", "crfsuite", "ratio", "tag tokens/s", "once started", "crfsuite",
-              "ratio", "started", "MB", "crfsuite"]
+              "ratio", "started", "MB", "crfsuite", "with Python"]
     text = table(header, speeds) + "\n"
     rights = [[row["name"], percent(row["accuracy"]), percent(row["crfsuite_accuracy"]), number(row["epochs"]),
                number(row["crfsuite_epochs"]), percent(row["crfsuite_share_of_data"])] for row in rows]
@@ -464,6 +490,7 @@ def main():
         import pycrfsuite  # noqa: F401
     except ImportError:
         parser.error("this Python has no python-crfsuite: pip install python-crfsuite")
+    options.kbest = options.kbest.resolve()
     names = options.datasets.split(",")
     if unknown := [name for name in names if name not in DATASETS]:
         parser.error(f"--datasets: expected some of {', '.join(DATASETS)}, got {', '.join(unknown)}")

@@ -46,7 +46,7 @@ struct Size {
     limit: f64,
 }
 
-const WHOLE: Size = Size { labels: 1000, train: 4000, test: 400, epochs: 5, limit: 0.5 };
+const WHOLE: Size = Size { labels: 1000, train: 6000, test: 400, epochs: 5, limit: 0.5 };
 const QUICK: Size = Size { labels: 200, train: 400, test: 50, epochs: 2, limit: 0.1 };
 
 /// Words of a sentence, on average.

@@ -12,15 +12,18 @@ const PATHS: usize = 3;
 /// Words of a sentence that is pleasant to look at.
 const WORDS: std::ops::RangeInclusive<usize> = 6..=10;
 
-/// Shows the short sentence that the model is least sure of.
+/// Between the changes of a path, one a line.
+const CONTINUED: &str = "\n                            ";
+
+/// Shows the short sentence that the model is closest to being half sure of: neither plain nor hopeless.
 pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output) -> Result<()> {
     let mut tagger = Tagger::new(model.clone()).with_confidences(true);
     let mut doubtful = None;
-    let mut least = f64::INFINITY;
+    let mut nearest = f64::INFINITY;
     for sentence in sentences.iter().filter(|sentence| WORDS.contains(&sentence.len())) {
-        let sure = tagger.tag(sentence, 1)?.probabilities[0];
-        if sure < least {
-            (doubtful, least) = (Some(sentence), sure);
+        let distance = (tagger.tag(sentence, 1)?.probabilities[0] - 0.5).abs();
+        if distance < nearest {
+            (doubtful, nearest) = (Some(sentence), distance);
         }
     }
     let Some(sentence) = doubtful else { return Ok(()) };
@@ -29,7 +32,7 @@ pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output)
     let word = |t: usize| sentence.cell(t, 0).unwrap_or_default();
     let best = &tagged.decoded.paths[0].labels;
 
-    writeln!(out, "The short test sentence it is least sure of, and its {PATHS} best label sequences:")?;
+    writeln!(out, "A test sentence that it is half sure of, and its {PATHS} best label sequences:")?;
     let row = |t: usize| {
         let gold = sentence.label(t).unwrap_or_default();
         let remark = if name(best[t]) == gold { String::new() } else { format!("wrong: {gold}") };
@@ -41,9 +44,9 @@ pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output)
     for (rank, path) in tagged.decoded.paths.iter().enumerate() {
         let changed = (0..path.labels.len()).filter(|&t| path.labels[t] != best[t]);
         let changes: Vec<String> = changed.map(|t| format!("{} {}", word(t), name(path.labels[t]))).collect();
-        let told = if rank == 0 { "as above".to_owned() } else { changes.join(", ") };
+        let told = if rank == 0 { "as above".to_owned() } else { changes.join(CONTINUED) };
         let sure = 100.0 * tagged.probabilities[rank];
-        writeln!(out, "  {}. score {:.2}, {sure:4.1} %: {told}", rank + 1, path.score)?;
+        writeln!(out, "  {}. score {:7.2}, {sure:4.1} %:  {told}", rank + 1, path.score)?;
     }
     writeln!(
         out,

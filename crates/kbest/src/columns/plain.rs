@@ -38,10 +38,7 @@ impl PlainReader {
             sequence.push_position();
             let count = match self.separator {
                 Separator::Tab => push_cells(line.split('\t'), self.labelled, sequence),
-                Separator::Blanks => {
-                    let cells = line.split([' ', '\t']).filter(|cell| !cell.is_empty());
-                    push_cells(cells, self.labelled, sequence)
-                }
+                Separator::Blanks => push_cells(between_blanks(line), self.labelled, sequence),
             };
             if self.labelled && count < 2 {
                 let got = quoted(line);
@@ -63,6 +60,19 @@ impl PlainReader {
             Separator::Tab => line.bytes().all(|byte| byte == b' ' || byte == b'\t'),
         }
     }
+}
+
+/// What stands between blanks and tabs. Byte by byte: faster than splitting by characters.
+fn between_blanks(line: &str) -> impl Iterator<Item = &str> {
+    let is_blank = |byte: u8| byte == b' ' || byte == b'\t';
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let start = rest.bytes().position(|byte| !is_blank(byte))?;
+        let cell = &rest[start..];
+        let end = cell.bytes().position(is_blank).unwrap_or(cell.len());
+        rest = &cell[end..];
+        Some(&cell[..end])
+    })
 }
 
 /// Adds cells to the last position, the last of them as its label if asked. Returns how many there were.
@@ -90,14 +100,12 @@ pub(super) fn write<L: AsRef<str>>(
     columns: &[&[L]],
     separator: Separator,
 ) -> Result<()> {
-    let legal = |cell: &str| match separator {
-        Separator::Blanks => !cell.is_empty() && !cell.contains([' ', '\t']),
-        Separator::Tab => !cell.contains('\t'),
-    };
     for t in 0..sequence.len() {
         let added = columns.iter().map(|column| column[t].as_ref());
         for (i, cell) in sequence.cells(t).chain(sequence.label(t)).chain(added).enumerate() {
-            check_cell(cell, legal(cell), t, "a cell that fits between blanks or tabs")?;
+            if !fits(cell, separator) {
+                check_cell(cell, false, t, "a cell that fits between blanks or tabs")?;
+            }
             if i > 0 {
                 out.push('\t');
             }
@@ -107,4 +115,11 @@ pub(super) fn write<L: AsRef<str>>(
     }
     out.push('\n');
     Ok(())
+}
+
+/// Whether a cell reads back as itself. One pass over its bytes, for every cell comes by here.
+fn fits(cell: &str, separator: Separator) -> bool {
+    let blank = if separator == Separator::Blanks { b' ' } else { b'\t' };
+    let breaks = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r') || byte == blank;
+    (separator == Separator::Tab || !cell.is_empty()) && !cell.bytes().any(breaks)
 }

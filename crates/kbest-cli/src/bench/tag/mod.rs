@@ -1,0 +1,92 @@
+//! `kbest bench tag`: where the time of tagging goes, from text to text.
+
+mod items;
+mod report;
+mod stages;
+
+use crate::decoders;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Progress};
+use crate::text::Data;
+use clap::Args;
+use kbest::Model;
+use report::Report;
+use stages::{Times, Work};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Time the stages of tagging: read, extract features, score, decode, write
+///
+/// One thread; of each block of sequences the best of N rounds. What is written goes nowhere.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  kbest bench tag model.kbest test.tsv
+  kbest bench tag model.kbest test.tsv --repeat 20 --decoder viterbi-simd --json
+
+The row `whole` is the same work undivided, sequence by sequence.")]
+pub(super) struct Arguments {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The file to label
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    repeat: usize,
+    /// Decoder, see `kbest decoders`
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    decoder: String,
+    #[command(flatten)]
+    data: Data,
+    /// Also write the features as CRFsuite's items to this file; FILE must have labels
+    #[arg(long, value_name = "OUT")]
+    items: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.repeat == 0 {
+        return Err(Failure::Usage("--repeat: expected at least 1, got 0".into()));
+    }
+    let decoder = decoders::by_name(&arguments.decoder)?;
+    let model = Arc::new(Model::load(&arguments.model)?);
+    if model.voters().is_some() {
+        let problem = "expected one set of weights, got an ensemble that votes";
+        return Err(Failure::input(&arguments.model.display().to_string(), problem));
+    }
+    let source = arguments.data.source(Some(&arguments.file), Some(&model))?;
+    if let Some(path) = &arguments.items {
+        items::write(&model, source.open_labelled(Some(&arguments.file))?, path)?;
+    }
+    let work = Work { model, decoder, source, file: &arguments.file };
+    let mut report = Report::new(&work.model);
+    let mut times = Times::default();
+    let progress = Progress::new(arguments.repeat, false);
+    for round in 0..arguments.repeat {
+        work.in_stages(&mut times, |item| {
+            if round == 0 {
+                report.count(&work.model, &item.features);
+            }
+        })?;
+        work.whole(&mut times)?;
+        progress.step();
+    }
+    drop(progress);
+    if report.is_empty() {
+        let problem = "expected a sequence to label, got none";
+        return Err(Failure::input(&arguments.file.display().to_string(), problem));
+    }
+    report.finish(&times);
+    let mut output = Output::create(None)?;
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
+        writeln!(output)?;
+    } else {
+        output.write_all(report.text().as_bytes())?;
+    }
+    output.finish()
+}
