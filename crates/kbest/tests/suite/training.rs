@@ -42,9 +42,13 @@ fn accuracy(model: Model, sequences: &[Sequence]) -> f64 {
     f64::from(right as u32) / f64::from(all as u32)
 }
 
+/// (feature, label, weight) and (from, to, weight).
+type Weights = (Vec<(u32, u32, f32)>, Vec<(u32, u32, f32)>);
+
 /// Everything a model weighs, in a form that can be compared.
-fn weights(model: &Model) -> (Vec<Vec<(u32, f32)>>, Vec<(u32, u32, f32)>) {
-    let nodes = (0..model.nodes().features() as u32).map(|id| model.nodes().row(id).iter().collect());
+fn weights(model: &Model) -> Weights {
+    let nodes = (0..model.nodes().features() as u32)
+        .flat_map(|id| model.nodes().row(id).iter().map(|(y, weight)| (id, y, weight)).collect::<Vec<_>>());
     let edges = (0..model.edges().features() as u32)
         .flat_map(|id| model.edges().pairs(id).iter().map(|pair| (pair.from, pair.to, pair.weight)));
     (nodes.collect(), edges.collect())

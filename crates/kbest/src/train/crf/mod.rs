@@ -152,7 +152,7 @@ pub struct Crf<'d> {
 /// The optimiser at work.
 #[derive(Debug)]
 enum Descent<'d> {
-    Lbfgs(Lbfgs, Batch<'d>),
+    Lbfgs(Box<Lbfgs>, Batch<'d>),
     Sgd(Box<Sgd>),
 }
 
@@ -173,7 +173,7 @@ impl<'d> Crf<'d> {
         let descent = match options.optimiser {
             Optimiser::Lbfgs => {
                 let batch = Batch::new(&parameters, data.examples(), options.threads);
-                Descent::Lbfgs(Lbfgs::new(vec![0.0; parameters.len()], options.c1), batch)
+                Descent::Lbfgs(Box::new(Lbfgs::new(vec![0.0; parameters.len()], options.c1)), batch)
             }
             Optimiser::Sgd { rate, batch, seed } => {
                 Descent::Sgd(Box::new(Sgd::new(&parameters, Pace { rate, batch, seed, c2: options.c2 })))
