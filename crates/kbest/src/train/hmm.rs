@@ -45,7 +45,7 @@
 //! let mut trainer = Hmm::new(&data, HmmOptions::default())?;
 //! trainer.epoch(&mut |_| ())?;
 //! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
-//! let answer = tagger.tag(&Sequence::from_tokens(["the", "goats"]), 1)?.best().labels.clone();
+//! let answer = tagger.tag(&Sequence::from_tokens(["the", "goats"]), 1)?.decoded.best().labels.clone();
 //! let names: Vec<_> = answer.iter().map(|&y| tagger.model().labels().name(y).unwrap()).collect();
 //! assert_eq!(names, ["DET", "NOUN"]);
 //! # Ok::<(), kbest::Error>(())
