@@ -105,10 +105,14 @@ impl<S: Float> Graph<S> {
     }
 
     /// Ends the ways into a node, and sorts those behind the best one.
+    #[inline(always)]
     pub(super) fn end_ways(&mut self, node: u32) {
         let node = &mut self.nodes[node as usize];
         node.past = self.ways.len() as u32;
-        sort_few(&mut self.ways[node.first as usize + 1..], |a, b| by_size(&a.loss, &b.loss));
+        let others = &mut self.ways[node.first as usize + 1..];
+        if others.len() > 1 {
+            sort_few(others, |a, b| by_size(&a.loss, &b.loss));
+        }
     }
 
     /// The node of an entry, with at least this slack.

@@ -9,11 +9,12 @@
 //! the walk backwards ([`super::keep`]) need not look for them again.
 
 use super::keep::Kept;
-use super::layers::by_size;
+use super::layers::{by_size, sort_few};
 use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
+use std::ops::Range;
 
 /// A label that may be wanted before the best path's label of the next position.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +30,9 @@ pub(super) struct Hit<S> {
 #[derive(Debug, Default)]
 pub(super) struct Hits<S> {
     all: Vec<Hit<S>>,
-    ends: Vec<(usize, S)>, // by position: where its hits end, and the largest score of all labels that are none
-    losses: Vec<S>,        // the least losses met so far
+    at: Vec<(Range<usize>, S)>, // by position: its hits, and the largest score of all labels that are none
+    order: Vec<(S, u32)>,       // positions, those first that are likely to have hits that lose little
+    losses: Vec<S>,             // the least losses met so far
     /// No label is missing that a path losing no more than this needs.
     pub(super) within: S,
 }
@@ -38,9 +40,8 @@ pub(super) struct Hits<S> {
 impl<S: Float> Hits<S> {
     /// The hits of a position, and a bound on the scores of all other labels.
     fn at(&self, t: usize) -> (&[Hit<S>], S) {
-        let (end, rest) = self.ends[t];
-        let first = if t == 0 { 0 } else { self.ends[t - 1].0 };
-        (&self.all[first..end], rest)
+        let (hits, rest) = &self.at[t];
+        (&self.all[hits.clone()], *rest)
     }
 
     /// The `count`-th least loss, if there are so many; forgets larger ones.
@@ -62,10 +63,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let slack = self.loss_slack();
         let (best, hits) = (&kept.best, &mut kept.hits);
         hits.within = S::FORBIDDEN;
+        self.order_positions(best, &mut hits.order);
         self.opened_losses(best, &mut hits.losses);
         let mut limit = match hits.least_losses(count) {
             Some(proven) => proven,
-            None => self.guess_limit(count, best, hits).unwrap_or(usual),
+            None => {
+                let guesses = hits.order.iter().map(|&(loss, _)| loss.larger(S::ZERO));
+                hits.losses.extend(guesses.filter(|loss| loss.is_legal()));
+                hits.least_losses(count).unwrap_or(usual)
+            }
         };
         loop {
             self.opened_losses(best, &mut hits.losses);
@@ -88,18 +94,16 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         S::from_f64_up(if wider > 0.0 && wider < 4.0 * spread { wider } else { f64::INFINITY })
     }
 
-    /// A limit that is likely to let `count` paths pass, if there are positions enough: besides the opened labels, each
-    /// has one of the score that is its rest, and its edge is likely to be a usual one.
-    fn guess_limit(&self, count: usize, best: &[u32], hits: &mut Hits<S>) -> Option<S> {
+    /// Puts the positions in order. Each has a label of the score that is its rest, and the edge out of that is likely to be
+    /// a usual one: what this loses is the guess at the least that is lost there.
+    fn order_positions(&self, best: &[u32], order: &mut Vec<(S, u32)>) {
+        order.clear();
         for t in 0..best.len() {
             let (value, goal) = self.best_value(t, best);
             let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).typical };
-            let loss = value - (self.memory.layers.layer(t).rest + way_out);
-            if loss.is_legal() {
-                hits.losses.push(loss.larger(S::ZERO));
-            }
+            order.push((value - (self.memory.layers.layer(t).rest + way_out), t as u32));
         }
-        hits.least_losses(count)
+        sort_few(order, |a, b| by_size(&a.0, &b.0));
     }
 
     /// The value that the best path leads to behind position `t`, and where.
@@ -125,10 +129,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         hits: &mut Hits<S>,
     ) -> Result<Option<S>, Stop> {
         hits.all.clear();
-        hits.ends.clear();
-        for t in 0..best.len() {
+        hits.at.clear();
+        hits.at.resize(best.len(), (0..0, S::FORBIDDEN));
+        for i in 0..best.len() {
+            let t = hits.order[i].1 as usize;
             self.hit(t, limit + slack + slack, best, hits)?;
-            if hits.losses.len() / 2 >= count.saturating_add(8) {
+            if hits.losses.len() >= count.saturating_add(count / 2 + 4) {
                 let proven = hits.least_losses(count);
                 limit = proven.filter(|&proven| proven < limit).unwrap_or(limit);
             }
@@ -161,9 +167,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn hit(&mut self, t: usize, limit: S, best: &[u32], hits: &mut Hits<S>) -> Result<(), Stop> {
         let (value, goal) = self.best_value(t, best);
         if !self.may_be_wanted(t, goal, value - limit) {
-            hits.ends.push((hits.all.len(), self.memory.layers.layer(t).rest));
+            hits.at[t].1 = self.memory.layers.layer(t).rest;
             return Ok(());
         }
+        let first = hits.all.len();
         let source = self.prepare(t)?;
         let node = self.lattice.node_row(t);
         let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
@@ -193,7 +200,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             hits.all.push(Hit { label, score, value: score + ways_out[y] });
         }
         layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
-        hits.ends.push((hits.all.len(), rest));
+        hits.at[t] = (first..hits.all.len(), rest);
         let found = found.len();
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + found)
     }
