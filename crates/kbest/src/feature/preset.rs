@@ -2,6 +2,9 @@
 //!
 //! Names say what a feature is: `w[-1]=the` is the word before, `suf3=ing` an ending, `shape=Xx` the look of a word.
 //! What lies outside the sequence is called as in templates (`_B-1`, `_B+1`).
+//!
+//! `words` and `morphology` *fold* words and affixes: capitals become small, digits `0`, so that `The` at the beginning of
+//! a sentence is the word it is elsewhere. What is lost so, capitals and digits, features of their own tell.
 
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
@@ -11,13 +14,15 @@ use crate::template::push_boundary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// The set of the papers on staggered decoding and iterative Viterbi A* (section 5.1 of both): words at -2..+2, word
-    /// bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Looks at the first
-    /// column alone.
+    /// bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Words and affixes
+    /// are folded. Looks at the first column alone.
     Words,
     /// Every column at -2..+2 and the bigrams between neighbouring positions of the same column.
     Columns,
-    /// For large morphological label sets: words at -1..+1, suffixes of the neighbours, and for rare words prefixes
-    /// and suffixes of up to ten characters and their looks. Looks at the first column alone.
+    /// For large morphological label sets: words at -2..+2, prefixes and suffixes of up to four characters, of rare words
+    /// up to ten; capitals, digits, punctuation, shape, and whether a capital only begins the sentence; suffixes of two
+    /// to four characters and shapes of both neighbours. Words and affixes are folded. Looks at the first column alone.
+    /// Labels whose names have parts ([`LabelParts`](crate::model::LabelParts)) share weights.
     Morphology,
     /// What a hidden Markov model emits ([`crate::train::Hmm`]): the word; of rare words before that a class of looks and the
     /// suffixes of up to ten characters within that class, shortest first. Looks at the first column alone.
@@ -79,16 +84,37 @@ fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &
     }
 }
 
+/// A word, or a part of one, without what capitals and digits tell.
+fn push_folded(text: &str, out: &mut Vec<u8>) {
+    for character in text.chars() {
+        match character {
+            '0'..='9' => out.push(b'0'),
+            c if c.is_ascii() => out.push(c.to_ascii_lowercase() as u8),
+            c if c.is_numeric() => out.push(b'0'),
+            c => c.to_lowercase().for_each(|c| out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes())),
+        }
+    }
+}
+
+/// The folded word that stands `offset` positions from `t`, or the name of the place outside.
+fn push_word(sequence: &Sequence, t: usize, offset: isize, _column: usize, out: &mut Vec<u8>) {
+    match t.checked_add_signed(offset).filter(|&at| at < sequence.len()) {
+        Some(at) => push_folded(word(sequence, at), out),
+        None => push_cell(sequence, t, offset, 0, out),
+    }
+}
+
 fn word(sequence: &Sequence, t: usize) -> &str {
     sequence.cell(t, 0).unwrap_or("")
 }
 
+const WORDS_AROUND: [(&[u8], isize); 5] =
+    [(b"w[-2]=", -2), (b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1), (b"w[2]=", 2)];
+
 pub(super) fn words(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
-    const AROUND: [(&[u8], isize); 5] =
-        [(b"w[-2]=", -2), (b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1), (b"w[2]=", 2)];
     const PAIRS: [(&[u8], isize); 2] = [(b"w[-1]|w[0]=", -1), (b"w[0]|w[1]=", 0)];
-    around(sequence, t, 0, &AROUND, key, &mut visit);
-    pairs(sequence, t, 0, &PAIRS, key, &mut visit);
+    around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
+    pairs(sequence, t, 0, &PAIRS, push_word, key, &mut visit);
     affixes(word(sequence, t), AFFIXES_OF_WORDS, key, &mut visit);
     looks(word(sequence, t), key, &mut visit);
 }
@@ -105,8 +131,8 @@ pub(super) fn columns(
     const PAIRS: [(&[u8], isize); 4] =
         [(b"[-2]|[-1]=", -2), (b"[-1]|[0]=", -1), (b"[0]|[1]=", 0), (b"[1]|[2]=", 1)];
     for column in 0..columns {
-        around(sequence, t, column, &AROUND, key, &mut |text| visit(text));
-        pairs(sequence, t, column, &PAIRS, key, &mut |text| visit(text));
+        around(sequence, t, column, &AROUND, push_cell, key, &mut |text| visit(text));
+        pairs(sequence, t, column, &PAIRS, push_cell, key, &mut |text| visit(text));
     }
 }
 
@@ -117,26 +143,35 @@ pub(super) fn morphology(
     key: &mut Vec<u8>,
     mut visit: impl FnMut(&[u8]),
 ) {
-    const AROUND: [(&[u8], isize); 3] = [(b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1)];
-    around(sequence, t, 0, &AROUND, key, &mut visit);
-    for (name, at) in
-        [(&b"[-1]"[..], t.checked_sub(1)), (b"[1]", Some(t + 1).filter(|&at| at < sequence.len()))]
-    {
-        let Some(at) = at else { continue };
-        for (length, suffix) in suffixes(word(sequence, at), *SUFFIXES_OF_NEIGHBOURS.end()) {
+    around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
+    let word_here = word(sequence, t);
+    affixes(
+        word_here,
+        if is_rare(word_here) { AFFIXES_OF_RARE_WORDS } else { AFFIXES_OF_WORDS },
+        key,
+        &mut visit,
+    );
+    looks(word_here, key, &mut visit);
+    if t == 0 && word_here.starts_with(char::is_uppercase) {
+        visit(b"capital at the beginning");
+    }
+    let before = t.checked_sub(1).map(|at| (&b"[-1]="[..], at));
+    let after = Some((&b"[1]="[..], t + 1)).filter(|&(_, at)| at < sequence.len());
+    for (place, at) in before.into_iter().chain(after) {
+        let neighbour = word(sequence, at);
+        for (length, suffix) in suffixes(neighbour, *SUFFIXES_OF_NEIGHBOURS.end()) {
             if SUFFIXES_OF_NEIGHBOURS.contains(&length) {
                 name_affix(b"suf", length, key);
-                key.extend_from_slice(name);
-                key.push(b'=');
-                key.extend_from_slice(suffix.as_bytes());
+                key.extend_from_slice(place);
+                push_folded(suffix, key);
                 visit(key);
             }
         }
-    }
-    let word = word(sequence, t);
-    if is_rare(word) {
-        affixes(word, AFFIXES_OF_RARE_WORDS, key, &mut visit);
-        looks(word, key, &mut visit);
+        key.clear();
+        key.extend_from_slice(b"shape");
+        key.extend_from_slice(place);
+        push_shape(neighbour, key);
+        visit(key);
     }
 }
 
@@ -204,12 +239,13 @@ fn around(
     t: usize,
     column: usize,
     places: &[(&[u8], isize)],
+    push: impl Fn(&Sequence, usize, isize, usize, &mut Vec<u8>),
     key: &mut Vec<u8>,
     visit: &mut impl FnMut(&[u8]),
 ) {
     for &(name, offset) in places {
         begin(column, name, key);
-        push_cell(sequence, t, offset, column, key);
+        push(sequence, t, offset, column, key);
         visit(key);
     }
 }
@@ -220,14 +256,15 @@ fn pairs(
     t: usize,
     column: usize,
     places: &[(&[u8], isize)],
+    push: impl Fn(&Sequence, usize, isize, usize, &mut Vec<u8>),
     key: &mut Vec<u8>,
     visit: &mut impl FnMut(&[u8]),
 ) {
     for &(name, offset) in places {
         begin(column, name, key);
-        push_cell(sequence, t, offset, column, key);
+        push(sequence, t, offset, column, key);
         key.push(b'|');
-        push_cell(sequence, t, offset + 1, column, key);
+        push(sequence, t, offset + 1, column, key);
         visit(key);
     }
 }
@@ -258,14 +295,14 @@ fn affixes(word: &str, longest: usize, key: &mut Vec<u8>, visit: &mut impl FnMut
     let mut push = |name: &[u8], length: usize, affix: &str| {
         name_affix(name, length, key);
         key.push(b'=');
-        key.extend_from_slice(affix.as_bytes());
+        push_folded(affix, key);
         visit(key);
     };
     prefixes(word, longest).for_each(|(length, prefix)| push(b"pre", length, prefix));
     suffixes(word, longest).for_each(|(length, suffix)| push(b"suf", length, suffix));
 }
 
-/// Shape (`X` for capitals, `x` for small letters, `d` for digits, runs once) and what is worth a feature of its own.
+/// The shape of a word and what else of its looks is worth a feature.
 fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     let all = |test: fn(char) -> bool| !word.is_empty() && word.chars().all(test);
     let flags: [(&[u8], bool); 6] = [
@@ -287,6 +324,12 @@ fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     }
     key.clear();
     key.extend_from_slice(b"shape=");
+    push_shape(word, key);
+    visit(key);
+}
+
+/// `X` for capitals, `x` for other letters, `d` for digits, all else as it is; runs once.
+fn push_shape(word: &str, out: &mut Vec<u8>) {
     let mut last = None;
     for character in word.chars() {
         let class = match character {
@@ -296,8 +339,7 @@ fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
             c => c,
         };
         if last.replace(class) != Some(class) {
-            key.extend_from_slice(class.encode_utf8(&mut [0; 4]).as_bytes());
+            out.extend_from_slice(class.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
-    visit(key);
 }

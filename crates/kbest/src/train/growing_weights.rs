@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 
 /// A row that meets as many columns, or one in [`WHOLE_PART`] of all, is stored whole.
 const WHOLE_FROM: usize = 8;
-const WHOLE_PART: usize = 4;
+const WHOLE_PART: usize = 8;
 
 /// A row of few columns first has room for this many.
 const FIRST_ROOM: u32 = 2;

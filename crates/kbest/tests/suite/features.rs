@@ -159,9 +159,20 @@ fn looks(word: &str) -> Vec<String> {
     names
 }
 
+/// Small letters, and 0 for digits.
+fn folded(text: &str) -> String {
+    text.chars().map(|c| if c.is_numeric() { "0".to_owned() } else { c.to_lowercase().collect() }).collect()
+}
+
+/// The folded word at a row; what lies outside keeps its name.
+fn folded_word(rows: &[Vec<String>], at: isize) -> String {
+    let inside = at >= 0 && (at as usize) < rows.len();
+    if inside { folded(&cell(rows, at, 0)) } else { cell(rows, at, 0) }
+}
+
 fn affixes(word: &str, longest: usize) -> Vec<String> {
     let chars: Vec<char> = word.chars().collect();
-    let text = |part: &[char]| part.iter().collect::<String>();
+    let text = |part: &[char]| folded(&part.iter().collect::<String>());
     let longest = longest.min(chars.len());
     let prefixes = (1..=longest).map(|n| format!("pre{n}={}", text(&chars[..n])));
     prefixes.chain((1..=longest).map(|n| format!("suf{n}={}", text(&chars[chars.len() - n..])))).collect()
@@ -173,7 +184,7 @@ fn label_bigram(t: usize) -> Vec<String> {
 
 fn words_oracle(rows: &[Vec<String>]) -> Features {
     let position = |t: usize| {
-        let at = |offset: isize| cell(rows, t as isize + offset, 0);
+        let at = |offset: isize| folded_word(rows, t as isize + offset);
         let mut nodes: Vec<String> = (-2..=2).map(|d| format!("w[{d}]={}", at(d))).collect();
         nodes.push(format!("w[-1]|w[0]={}|{}", at(-1), at(0)));
         nodes.push(format!("w[0]|w[1]={}|{}", at(0), at(1)));
@@ -200,17 +211,21 @@ fn columns_oracle(rows: &[Vec<String>]) -> Features {
 fn morphology_oracle(rows: &[Vec<String>], frequent: &BTreeSet<String>) -> Features {
     let position = |t: usize| {
         let mut nodes: Vec<String> =
-            (-1..=1).map(|d| format!("w[{d}]={}", cell(rows, t as isize + d, 0))).collect();
+            (-2..=2).map(|d| format!("w[{d}]={}", folded_word(rows, t as isize + d))).collect();
+        nodes.extend(affixes(&rows[t][0], if frequent.contains(&rows[t][0]) { 4 } else { 10 }));
+        nodes.extend(looks(&rows[t][0]));
+        if t == 0 && nodes.iter().any(|name| name == "capital") {
+            nodes.push("capital at the beginning".into());
+        }
         for d in [-1isize, 1] {
             let Some(row) = t.checked_add_signed(d).and_then(|at| rows.get(at)) else { continue };
             let chars: Vec<char> = row[0].chars().collect();
             for n in (2..=4).filter(|&n| n <= chars.len()) {
-                nodes.push(format!("suf{n}[{d}]={}", chars[chars.len() - n..].iter().collect::<String>()));
+                let suffix: String = chars[chars.len() - n..].iter().collect();
+                nodes.push(format!("suf{n}[{d}]={}", folded(&suffix)));
             }
-        }
-        if !frequent.contains(&rows[t][0]) {
-            nodes.extend(affixes(&rows[t][0], 10));
-            nodes.extend(looks(&rows[t][0]));
+            let shape = looks(&row[0]).pop().unwrap();
+            nodes.push(shape.replacen("shape=", &format!("shape[{d}]="), 1));
         }
         (nodes, label_bigram(t))
     };
