@@ -20,9 +20,9 @@ pub enum Preset {
     /// Every column at -2..+2 and the bigrams between neighbouring positions of the same column.
     Columns,
     /// For large morphological label sets: words at -2..+2, prefixes and suffixes of up to four characters, of rare words
-    /// up to ten; capitals, digits, punctuation, shape, and whether a capital only begins the sentence; suffixes of two
-    /// to four characters and shapes of both neighbours. Words and affixes are folded. Looks at the first column alone.
-    /// Labels whose names have parts ([`LabelParts`](crate::model::LabelParts)) share weights.
+    /// up to ten; capitals, digits, punctuation, shape, and whether a capital only begins the sentence; suffixes of up
+    /// to three characters and shapes of both neighbours. Words and affixes are folded. Looks at the first column alone.
+    /// Labels whose names have parts in common share weights.
     Morphology,
     /// What a hidden Markov model emits ([`crate::train::Hmm`]): the word; of rare words before that a class of looks and the
     /// suffixes of up to ten characters within that class, shortest first. Looks at the first column alone.
@@ -71,7 +71,7 @@ impl Preset {
 
 const AFFIXES_OF_WORDS: usize = 4;
 const AFFIXES_OF_RARE_WORDS: usize = 10;
-const SUFFIXES_OF_NEIGHBOURS: std::ops::RangeInclusive<usize> = 2..=4;
+const SUFFIXES_OF_NEIGHBOURS: usize = 3;
 
 /// What stands `offset` positions from `t`, or the name of the place outside.
 fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &mut Vec<u8>) {
@@ -145,27 +145,21 @@ pub(super) fn morphology(
 ) {
     around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
     let word_here = word(sequence, t);
-    affixes(
-        word_here,
-        if is_rare(word_here) { AFFIXES_OF_RARE_WORDS } else { AFFIXES_OF_WORDS },
-        key,
-        &mut visit,
-    );
+    let longest = if is_rare(word_here) { AFFIXES_OF_RARE_WORDS } else { AFFIXES_OF_WORDS };
+    affixes(word_here, longest, key, &mut visit);
     looks(word_here, key, &mut visit);
     if t == 0 && word_here.starts_with(char::is_uppercase) {
-        visit(b"capital at the beginning");
+        visit(b"first=capital");
     }
     let before = t.checked_sub(1).map(|at| (&b"[-1]="[..], at));
     let after = Some((&b"[1]="[..], t + 1)).filter(|&(_, at)| at < sequence.len());
     for (place, at) in before.into_iter().chain(after) {
         let neighbour = word(sequence, at);
-        for (length, suffix) in suffixes(neighbour, *SUFFIXES_OF_NEIGHBOURS.end()) {
-            if SUFFIXES_OF_NEIGHBOURS.contains(&length) {
-                name_affix(b"suf", length, key);
-                key.extend_from_slice(place);
-                push_folded(suffix, key);
-                visit(key);
-            }
+        for (length, suffix) in suffixes(neighbour, SUFFIXES_OF_NEIGHBOURS) {
+            name_affix(b"suf", length, key);
+            key.extend_from_slice(place);
+            push_folded(suffix, key);
+            visit(key);
         }
         key.clear();
         key.extend_from_slice(b"shape");

@@ -215,12 +215,12 @@ fn morphology_oracle(rows: &[Vec<String>], frequent: &BTreeSet<String>) -> Featu
         nodes.extend(affixes(&rows[t][0], if frequent.contains(&rows[t][0]) { 4 } else { 10 }));
         nodes.extend(looks(&rows[t][0]));
         if t == 0 && nodes.iter().any(|name| name == "capital") {
-            nodes.push("capital at the beginning".into());
+            nodes.push("first=capital".into());
         }
         for d in [-1isize, 1] {
             let Some(row) = t.checked_add_signed(d).and_then(|at| rows.get(at)) else { continue };
             let chars: Vec<char> = row[0].chars().collect();
-            for n in (2..=4).filter(|&n| n <= chars.len()) {
+            for n in (1..=3).filter(|&n| n <= chars.len()) {
                 let suffix: String = chars[chars.len() - n..].iter().collect();
                 nodes.push(format!("suf{n}[{d}]={}", folded(&suffix)));
             }
