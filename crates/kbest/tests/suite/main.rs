@@ -17,6 +17,7 @@ mod funnel_page;
 mod import;
 mod import_fixtures;
 mod k_best;
+mod label_parts;
 mod layers;
 mod lazy;
 mod marginals;

@@ -2,7 +2,6 @@
 //!
 //! The data is a small made language: a stem says the word class, an ending case and number, and adjectives agree with
 //! the nouns that follow. Most combinations are rare, so that weights of parts must carry over.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
 use kbest::decode::Decoder;
 use kbest::feature::{FeatureBuffer, FeatureSource, Preset};
