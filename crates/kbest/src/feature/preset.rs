@@ -59,13 +59,19 @@ impl Preset {
 }
 
 impl Preset {
-    /// What the names of the features begin with that are the first column's cell itself.
-    pub(super) fn word_prefix(self) -> &'static [u8] {
-        match self {
+    /// The feature that is the first column's cell itself, folded if the preset folds words.
+    pub(super) fn word_key(self, word: &str) -> Vec<u8> {
+        let prefix: &[u8] = match self {
             Preset::Words | Preset::Morphology => b"w[0]=",
             Preset::Columns => b"c0[0]=",
             Preset::Hmm => b"w=",
+        };
+        let mut key = prefix.to_vec();
+        match self {
+            Preset::Words | Preset::Morphology => push_folded(word, &mut key),
+            Preset::Columns | Preset::Hmm => key.extend_from_slice(word.as_bytes()),
         }
+        key
     }
 }
 

@@ -132,7 +132,7 @@ impl FeatureSource {
     /// The feature that is there if and only if the word in the first column was, if the source has such a one.
     pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
         match self {
-            FeatureSource::Preset(preset) => Some([preset.word_prefix(), word.as_bytes()].concat()),
+            FeatureSource::Preset(preset) => Some(preset.word_key(word)),
             FeatureSource::Template(_) | FeatureSource::Patterns(_) | FeatureSource::Items => None,
         }
     }

@@ -426,3 +426,20 @@ fn reads_crfsuite_items() {
     assert!(!items.read_into(&mut sequence).unwrap());
     assert_eq!(items.sequences(), 40);
 }
+
+#[test]
+fn words_of_the_training_data_are_known() {
+    for (name, preset) in Preset::NAMES {
+        let mut builder = ExtractorBuilder::new(FeatureSource::Preset(preset));
+        builder
+            .observe(&Sequence::from_tokens(["The", "CD-ROM", "of", "1999"]), &mut FeatureBuffer::new())
+            .unwrap();
+        let extractor = builder.freeze(1).extractor;
+        for word in ["The", "CD-ROM", "of", "1999"] {
+            assert_eq!(extractor.knows_word(word), Some(true), "{name}: {word}");
+        }
+        assert_eq!(extractor.knows_word("other"), Some(false), "{name}");
+    }
+    let items = ExtractorBuilder::new(FeatureSource::Items).freeze(1).extractor;
+    assert_eq!(items.knows_word("The"), None);
+}
