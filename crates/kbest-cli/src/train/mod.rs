@@ -231,7 +231,10 @@ fn prune(
     (sequences, on): (&[Sequence], &str),
     report: &mut Report,
 ) -> Result<Model> {
-    let Some(threshold) = threshold else { return Ok(model) };
+    let Some(threshold) = threshold else {
+        // Features that never mattered cost memory and time and change no score.
+        return Ok(if model.voters().is_none() { model.pruned(0.0)?.0 } else { model });
+    };
     let weights_before = model.nodes().stored() + model.edges().stored();
     let (pruned, removed) = model.pruned(threshold)?;
     let [before, after] = [Arc::new(model), Arc::new(pruned)];

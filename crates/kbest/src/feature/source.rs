@@ -137,6 +137,11 @@ impl FeatureSource {
         }
     }
 
+    /// Whether a feature is one of those that [`FeatureSource::word_key`] gives.
+    pub(crate) fn is_word_key(&self, key: &[u8]) -> bool {
+        self.word_key("").is_some_and(|prefix| key.starts_with(&prefix))
+    }
+
     /// True if an edge feature looks at the sequence, so that edges differ from step to step.
     pub fn has_observed_edges(&self) -> bool {
         match self {

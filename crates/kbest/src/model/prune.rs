@@ -7,7 +7,8 @@ use crate::feature::{Dictionary, Extractor, FeatureId};
 impl Model {
     /// The model without the weights of absolute value below `threshold`, and without the features that have no weight
     /// left; the second part is the number of weights left out. With threshold 0 every score stays the same. Scores of first
-    /// and last labels are kept.
+    /// and last labels are kept, and so are features that are words of the training data, which tell known words from
+    /// others ([`Extractor::knows_word`]).
     ///
     /// # Errors
     /// [`Error::Shape`] for an ensemble that votes.
@@ -19,17 +20,17 @@ impl Model {
         let is_kept = |weight: f32| weight != 0.0 && weight.abs() >= threshold;
 
         let mut nodes = NodeWeightsBuilder::new(self.nodes().labels());
-        let node_keys = kept_keys(old.nodes(), |id| {
+        let node_keys = kept_keys(old.nodes(), |id, key| {
             let row = self.nodes().row(id);
             let kept = || row.iter().filter(|&(_, weight)| is_kept(weight));
-            let any = kept().next().is_some();
-            if any {
+            let stays = kept().next().is_some() || old.source().is_word_key(key);
+            if stays {
                 nodes.push(kept())?;
             }
-            Ok(any)
+            Ok(stays)
         })?;
         let mut pairs = Vec::new();
-        let edge_keys = kept_keys(old.edges(), |id| {
+        let edge_keys = kept_keys(old.edges(), |id, _| {
             let kept = self.edges().pairs(id).iter().copied().filter(|pair| is_kept(pair.weight));
             let kept: Vec<_> = kept.collect();
             let any = !kept.is_empty();
@@ -60,11 +61,11 @@ impl Model {
 /// The keys whose numbers are kept, in their order.
 fn kept_keys(
     dictionary: &Dictionary,
-    mut is_kept: impl FnMut(FeatureId) -> Result<bool>,
+    mut is_kept: impl FnMut(FeatureId, &[u8]) -> Result<bool>,
 ) -> Result<Dictionary> {
     let mut kept = Vec::new();
     for (id, key) in (0..).zip(dictionary.keys()) {
-        if is_kept(id)? {
+        if is_kept(id, key)? {
             kept.push(key);
         }
     }
