@@ -389,6 +389,27 @@ mod tests {
         }
     }
 
+    /// Rows that are kept, and those of too many labels to be, follow changes.
+    #[test]
+    fn sparse_rows_are_whole() {
+        for labels in [40, 1024, 1025] {
+            let mut edges =
+                Edges::sparse(labels, -1.0f32, &[0, 0, 39], &[3, 39, 1], &[1.0, 2.0, 3.0]).unwrap();
+            let mut buffer = vec![9.0; labels + 16];
+            let mut expected = vec![-1.0; labels];
+            (expected[3], expected[39]) = (1.0, 2.0);
+            for (y, change) in [(3, 0.0), (3, -2.0), (5, 4.0), (39, 1.0)] {
+                edges.add(0, y, change).unwrap();
+                expected[y as usize] += change;
+                let Shape::Sparse(sparse) = edges.shape() else { panic!("sparse edges are sparse") };
+                let row = sparse.row(1, 0, &mut buffer);
+                assert_eq!(row[..labels], expected);
+                assert!(row[labels..].iter().all(|w| w.is_forbidden()));
+                assert_eq!(sparse.row(1, 39, &mut buffer)[..2], [-1.0, 3.0]);
+            }
+        }
+    }
+
     #[test]
     fn bad_edges_are_refused() {
         assert!(Edges::dense(2, vec![0.0f32; 3]).is_err());
