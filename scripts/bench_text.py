@@ -304,9 +304,12 @@ class Dataset:
         }
 
     def features(self, _):
+        every = self.model.with_suffix(".every-feature")  # not only those that got weights
+        words = ["--features", DATASETS[self.name], "--epochs", 1, "--keep-features"]
+        self.kbest("train", self.train, "-m", every, *words)
         for part, path in self.items.items():
             data = self.train if part == "train" else self.test
-            self.kbest("bench", "tag", self.model, data, "--repeat", 1, "--items", path)
+            self.kbest("bench", "tag", every, data, "--repeat", 1, "--items", path)
         return {part: path.stat().st_size for part, path in self.items.items()}
 
     def pilot(self, _):

@@ -32,7 +32,8 @@ fn trained(folder: &Path) -> (PathBuf, PathBuf) {
     let name = |path: &Path| path.to_str().unwrap().to_owned();
     let corpus = ["generate", "corpus", "--labels", "40", "--sentences", "60", "-o", &name(&data)];
     assert_eq!(run(&corpus).0, 0);
-    let (code, _, stderr) = run(&["train", &name(&data), "-m", &name(&model), "--epochs", "2"]);
+    let (code, _, stderr) =
+        run(&["train", &name(&data), "-m", &name(&model), "--epochs", "2", "--keep-features"]);
     assert_eq!(code, 0, "{stderr}");
     (model, data)
 }

@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// Drop weights smaller than this from the finished model, and tell what that does to its accuracy
     #[arg(long, value_name = "WEIGHT")]
     prune: Option<f32>,
+    /// Keep features that got no weight in the model
+    #[arg(long, conflicts_with = "prune")]
+    keep_features: bool,
     #[command(flatten)]
     data: Data,
     /// Print what was done as JSON, on stdout
@@ -117,6 +120,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data")),
         &mut report,
     )?;
+    // Features that never mattered cost memory and time and change no score.
+    let keeps_features = arguments.keep_features || model.voters().is_some();
+    let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
     let model = with_about(model, arguments, &source, &standing)?;
     model.save(&arguments.model)?;
     drop(model);
@@ -231,10 +237,7 @@ fn prune(
     (sequences, on): (&[Sequence], &str),
     report: &mut Report,
 ) -> Result<Model> {
-    let Some(threshold) = threshold else {
-        // Features that never mattered cost memory and time and change no score.
-        return Ok(if model.voters().is_none() { model.pruned(0.0)?.0 } else { model });
-    };
+    let Some(threshold) = threshold else { return Ok(model) };
     let weights_before = model.nodes().stored() + model.edges().stored();
     let (pruned, removed) = model.pruned(threshold)?;
     let [before, after] = [Arc::new(model), Arc::new(pruned)];
