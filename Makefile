@@ -20,7 +20,7 @@ help:
 
 test:
 	$(CARGO) test --workspace
-	KBEST_FORCE_SCALAR=1 $(CARGO) test -p kbest
+	KBEST_FORCE_SCALAR=1 $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is built anew
 
 lint:
 	$(CARGO) fmt --all --check
