@@ -135,6 +135,21 @@ proptest! {
     }
 }
 
+/// What a decoder remembers of earlier lattices and other `k` (the funnel: how much was lost) may change its way, not its
+/// answer.
+#[test]
+fn answers_do_not_depend_on_what_came_before() {
+    let (mut single, mut double) = (Scratch::new(), Scratch::new());
+    let decoders = exact_kbest_decoders();
+    for seed in 0..250 {
+        let (positions, labels) = [(3, 9), (15, 30), (60, 5), (4, 80)][seed as usize % 4];
+        let case = Case::random(seed, positions, labels);
+        let ks: &[usize] = if seed % 10 == 0 { &[2, 300] } else { &[40, 3, 2] };
+        all_agree::<f32>(&case, ks, &mut single, &decoders);
+        all_agree::<f64>(&case, ks, &mut double, &decoders);
+    }
+}
+
 /// A published k-best decoder merges its lists at the wrong index: it takes the `i`-th path of the `i`-th best
 /// predecessor. Here the best four paths all run through one predecessor, as its first to fourth.
 #[test]

@@ -79,7 +79,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             done = self.want_predecessors(node, &kept.best, &hits, &mut graph);
             node += 1;
         }
-        hits.within = S::FORBIDDEN; // of use only once: they do not know what is opened from now on
+        hits.within = S::FORBIDDEN; // they were made for this margin
         (kept.hits, kept.graph) = (hits, graph);
         done
     }

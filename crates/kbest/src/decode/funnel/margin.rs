@@ -2,8 +2,9 @@
 //!
 //! One vector pass a position scores the best path with another label there: with the best way into that label, and the
 //! best path's own label after it. Two of these paths differ in the last position or in the label there, so they are
-//! distinct, and what the `k - 1`-th best of them loses, the `k`-th best path of all does not exceed. The labels that opened
-//! labels give the first limit; it falls from position to position.
+//! distinct, and what the `k - 1`-th best of them loses, the `k`-th best path of all does not exceed. The labels opened
+//! already give the first limit, without any pass. Positions that are likely to have close rivals come first, so that it
+//! falls soon; where floor and rest leave no label within it there is no pass.
 //!
 //! What the pass finds, the *hits*, holds every label that a path within the margin has before a label of the best path:
 //! the walk backwards ([`super::keep`]) need not look for them again.
