@@ -175,6 +175,27 @@ fn all_decoders_are_measured_and_agree() {
 }
 
 #[test]
+fn several_numbers_of_paths_are_compared() {
+    let lattice =
+        run(&["generate", "lattice", "--labels", "30", "--sequences", "4", "--positions", "6"], b"").1;
+    let arguments = ["bench", "decode", "--decoders", "viterbi,viterbi-simd,funnel", "-k", "1,5,5,20"];
+    let (code, stdout, stderr) = run(&[&arguments[..], &["--json"]].concat(), &lattice);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_slice(&stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let of = |name: &str| rows.iter().filter(|row| row["decoder"] == name).collect::<Vec<_>>();
+    let ks = |name: &str| of(name).iter().map(|row| row["k"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!((ks("funnel"), ks("viterbi-simd")), (vec![1, 5, 20], vec![1]));
+    let seconds = |row: &Value| row["seconds"].as_f64().unwrap();
+    for row in of("funnel") {
+        let ratio = seconds(row) / seconds(of("funnel")[0]);
+        assert!((row["vs_fewest_paths"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9, "{row}");
+    }
+    let text = String::from_utf8(run(&arguments, &lattice).1).unwrap();
+    assert!(text.contains("k = 1, 5, 20") && text.contains("vs k = 1"), "{text}");
+}
+
+#[test]
 fn a_time_limit_is_told() {
     let lattice = run(&["generate", "lattice", "--labels", "40", "--sequences", "50"], b"").1;
     let arguments = ["bench", "decode", "--decoders", "viterbi", "--limit", "0.000001"];
@@ -191,7 +212,8 @@ fn decoders_that_cannot_are_refused() {
             run(&["bench", "decode", "--decoders", entry.name, "-k", "3"], &small().bytes());
         assert!(code == 2 && stderr.contains(entry.name), "{stderr}");
     }
-    for bad in [&["--repeat", "0"][..], &["-k", "0"], &["--limit", "0"], &["--decoders", "x"]] {
+    for bad in [&["--repeat", "0"][..], &["-k", "0"], &["-k", "3,0"], &["--limit", "0"], &["--decoders", "x"]]
+    {
         assert_eq!(run(&[&["bench", "decode"], bad].concat(), &small().bytes()).0, 2, "{bad:?}");
     }
 }

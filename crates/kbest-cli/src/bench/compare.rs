@@ -20,24 +20,26 @@ impl Verdict {
 }
 
 /// Compares every contender with the textbook Viterbi if it took part and finished, else with the exact decoder that
-/// finished most sequences.
-pub(crate) fn compare<S: Float>(
-    lattices: &[Lattice<'_, S>],
-    contenders: &[Contender<S>],
-    k: usize,
-) -> Vec<Verdict> {
-    let exact = |contender: &&Contender<S>| contender.decoder.entry().exact && contender.k == k;
-    let reference = contenders
-        .iter()
-        .filter(exact)
-        .max_by_key(|contender| (contender.answers.len(), contender.decoder.entry().name == "viterbi"));
+/// finished most sequences; among those for as many paths, or for the most if it is alone with its number.
+pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Contender<S>]) -> Vec<Verdict> {
+    let exact = |k| contenders.iter().filter(move |c| c.decoder.entry().exact && c.k == k);
+    let most = contenders.iter().map(|contender| contender.k).max();
+    let reference = |k| {
+        let k = if exact(k).count() > 1 { k } else { most.unwrap_or(k) };
+        exact(k).max_by_key(|c| (c.answers.len(), c.decoder.entry().name == "viterbi"))
+    };
     let verdict = |contender: &Contender<S>| {
+        let reference = reference(contender.k);
         let mut verdict = Verdict { same: 0, difference: None };
         for (b, answer) in contender.answers.iter().enumerate() {
             // With the reference only so far as it got; the judge always.
-            let expected = reference.and_then(|reference| reference.answers.get(b));
-            let name = reference.map_or("", |reference| reference.name.as_str());
-            match difference(&lattices[b], answer, expected.map(Vec::as_slice), name) {
+            let expected = reference.and_then(|reference| Some((reference, reference.answers.get(b)?)));
+            let expected = expected.map(|(reference, paths)| Expected {
+                name: &reference.name,
+                paths: &paths[..paths.len().min(contender.k)],
+                best_only: reference.k == 1,
+            });
+            match difference(&lattices[b], answer, expected) {
                 None => verdict.same += 1,
                 Some(difference) => verdict.difference = verdict.difference.or(Some((b, difference))),
             }
@@ -59,13 +61,20 @@ pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]
     (!told.is_empty()).then(|| told.join("; "))
 }
 
+/// What the reference found, as many paths as the contender was asked for.
+struct Expected<'a, S> {
+    name: &'a str,
+    paths: &'a [Path<S>],
+    /// Whether the reference, too, was asked for the best path alone, which the tie rule makes a certain one.
+    best_only: bool,
+}
+
 /// What is wrong with an answer: it does not score what it says, or it is not what the reference found. For one path
 /// score and labels must be equal; for several the scores (equally good paths may come in any order).
 fn difference<S: Float>(
     lattice: &Lattice<'_, S>,
     answer: &[Path<S>],
-    expected: Option<&[Path<S>]>,
-    name: &str,
+    expected: Option<Expected<'_, S>>,
 ) -> Option<String> {
     for path in answer {
         match lattice.path_score(&path.labels) {
@@ -74,20 +83,19 @@ fn difference<S: Float>(
             Err(error) => return Some(error.to_string()),
         }
     }
-    let expected = expected?;
+    let Expected { name, paths: expected, best_only } = expected?;
     if expected.is_empty() != answer.is_empty() {
         return Some(format!("found {} paths, {name} {}", answer.len(), expected.len()));
     }
-    // A reference for the best path alone speaks of no other.
-    let count = if expected.len() == 1 || answer.len() == 1 { 1 } else { expected.len().max(answer.len()) };
-    for i in 0..count.min(expected.len().max(answer.len())) {
+    let count = if best_only { expected.len() } else { expected.len().max(answer.len()) };
+    for i in 0..count {
         let (ours, theirs) = (answer.get(i), expected.get(i));
         if ours.map(|path| path.score) != theirs.map(|path| path.score) {
             let show = |path: Option<&Path<S>>| path.map_or("none".into(), |path| path.score.to_string());
             return Some(format!("path {i} scores {}, {name}'s {}", show(ours), show(theirs)));
         }
     }
-    if expected.len() == 1 && answer.len() == 1 && answer[0].labels != expected[0].labels {
+    if best_only && count == 1 && answer[0].labels != expected[0].labels {
         return Some(format!("an equally good path, but not the one of {name} that the tie rule asks for"));
     }
     None
@@ -105,8 +113,10 @@ mod tests {
         let path = |labels: &[u32], score| Path { labels: labels.to_vec(), score };
         let best = [path(&[0, 0], 3.0)];
         let two = [path(&[0, 0], 3.0), path(&[1, 0], 3.0)];
-        let differs =
-            |answer: &[_], expected: &[_]| difference(&lattice, answer, Some(expected), "x").is_some();
+        let differs = |answer: &[_], paths: &[_]| {
+            let expected = Expected { name: "x", paths, best_only: paths.len() == 1 };
+            difference(&lattice, answer, Some(expected)).is_some()
+        };
         assert!(!differs(&best, &best) && !differs(&two, &two));
         assert!(differs(&[path(&[1, 0], 3.0)], &best), "tie rule");
         assert!(differs(&[path(&[0, 0], 3.5)], &best), "judge");

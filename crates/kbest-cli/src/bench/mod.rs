@@ -16,6 +16,7 @@ use crate::output::{Output, Progress};
 use clap::{Args, Subcommand};
 use kbest::decode::CATALOGUE;
 use kbest::{Decode, Decoder};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -42,6 +43,7 @@ enum What {
 #[command(after_help = "Example:
   kbest bench decode lattice.npz
   kbest bench decode lattice.npz --decoders auto,viterbi-simd,astar:m3,beam:16 --repeat 10 --json
+  kbest bench decode lattice.npz --decoders auto,viterbi-astar -k 1,5,100
 
 Two rows are no decoders: `scan` reads all node scores once (no decoder can be faster), `max-plus-limit` is the
 arithmetic of dense Viterbi and nothing else (no dense Viterbi can be faster).")]
@@ -51,9 +53,9 @@ struct DecodeArguments {
     /// Decoders, comma-separated; also `astar:m3`, `beam:16` [default: all that can find K paths]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     decoders: Vec<String>,
-    /// Number of paths
-    #[arg(short, value_name = "K", default_value_t = 1)]
-    k: usize,
+    /// Number of paths; several numbers, comma-separated, to compare what they cost
+    #[arg(short, value_name = "K", default_value = "1", value_delimiter = ',')]
+    k: Vec<usize>,
     /// Rounds
     #[arg(long, value_name = "N", default_value_t = 5)]
     repeat: usize,
@@ -76,14 +78,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn decode(arguments: &DecodeArguments) -> Result<()> {
-    if arguments.k == 0 || arguments.repeat == 0 {
+    if arguments.k.contains(&0) || arguments.repeat == 0 {
         return Err(Failure::Usage("-k and --repeat: expected at least 1, got 0".into()));
     }
     if arguments.limit.is_nan() || arguments.limit <= 0.0 {
         return Err(Failure::Usage(format!("--limit: expected seconds above 0, got {}", arguments.limit)));
     }
-    let decoders = chosen(&arguments.decoders, arguments.k)?;
-    with_batch!(arguments.input.read()?, |batch| bench(arguments, decoders, &batch))
+    let ks: Vec<usize> = BTreeSet::from_iter(arguments.k.iter().copied()).into_iter().collect();
+    let decoders = chosen_for(&arguments.decoders, &ks)?;
+    with_batch!(arguments.input.read()?, |batch| bench(arguments, &ks, decoders, &batch))
 }
 
 /// Decoders by name with the number of paths to ask them for; all that can find `k` if none is named.
@@ -109,8 +112,22 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
     Ok(all)
 }
 
+/// The same for several numbers of paths, ascending: each decoder for those numbers that it can find, at least one.
+fn chosen_for(names: &[String], ks: &[usize]) -> Result<Vec<(String, Decoder, usize)>> {
+    let fewest = ks.first().copied().unwrap_or(1);
+    let named = chosen(names, fewest)?;
+    let mut all = vec![];
+    for &k in ks {
+        let able = named.iter().filter(|(_, decoder, _)| Decode::<f32>::supports(decoder, k).is_ok());
+        all.extend(able.map(|(name, decoder, _)| (name.clone(), decoder.clone(), k)));
+    }
+    all.extend(named.into_iter().filter(|(_, _, k)| *k != fewest)); // the yardstick, if it cannot find so many
+    Ok(all)
+}
+
 fn bench<S: Scores>(
     arguments: &DecodeArguments,
+    ks: &[usize],
     decoders: Vec<(String, Decoder, usize)>,
     batch: &Batch<S>,
 ) -> Result<()> {
@@ -123,8 +140,8 @@ fn bench<S: Scores>(
     let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true };
     let measured = measure(&lattices, contenders, plan, &mut progress)?;
     drop(progress);
-    let verdicts = compare(&lattices, &measured.contenders, arguments.k);
-    let report = report::Report::new::<S>(&lattices, arguments.k, &measured, &verdicts);
+    let verdicts = compare(&lattices, &measured.contenders);
+    let report = report::Report::new::<S>(&lattices, ks, &measured, &verdicts);
 
     let json = serde_json::to_string(&report).map_err(std::io::Error::from)? + "\n";
     let mut output = Output::create(None)?;

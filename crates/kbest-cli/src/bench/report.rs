@@ -16,7 +16,8 @@ pub(super) struct Report {
     sequences: usize,
     positions: usize,
     labels: usize,
-    k: usize,
+    /// Paths asked for.
+    k: Vec<usize>,
     dtype: &'static str,
     level: &'static str,
     rows: Vec<Row>,
@@ -35,6 +36,9 @@ struct Row {
     vs_viterbi_simd: Option<f64>,
     /// How many times slower than reading the node scores once.
     vs_scan: Option<f64>,
+    /// How many times slower than the same decoder asked for the fewest paths, if it was asked for several numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vs_fewest_paths: Option<f64>,
     /// True for what is no decoder: it contradicts nobody.
     agree: bool,
     /// Sequences with the same answer as the reference.
@@ -65,7 +69,7 @@ struct CountersRow {
 impl Report {
     pub(super) fn new<S: Scores>(
         lattices: &[Lattice<'_, S>],
-        k: usize,
+        k: &[usize],
         measured: &Measured<S>,
         verdicts: &[Verdict],
     ) -> Self {
@@ -75,13 +79,17 @@ impl Report {
         let mut rows = vec![row("scan", &measured.scan)];
         rows.extend(measured.max_plus.as_ref().map(|times| row("max-plus-limit", times)));
         for (contender, verdict) in measured.contenders.iter().zip(verdicts) {
-            rows.push(row(&contender.name, &contender.times).of(contender, verdict));
+            let same = measured.contenders.iter().filter(|other| other.name == contender.name);
+            let fewest = same.min_by_key(|other| other.k).filter(|_| k.len() > 1);
+            let row = row(&contender.name, &contender.times);
+            let vs_fewest_paths = fewest.map(|fewest| 1.0 / speed_against(&fewest.times, &contender.times));
+            rows.push(Row { vs_fewest_paths, ..row.of(contender, verdict) });
         }
         Report {
             sequences: lattices.len(),
             positions: lattices.iter().map(|lattice| lattice.positions()).sum(),
             labels: lattices.first().map_or(0, |lattice| lattice.labels()),
-            k,
+            k: k.to_vec(),
             dtype: S::NAME,
             level: kernel::level().name(),
             rows,
@@ -92,55 +100,71 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let largest = self.rows.iter().skip(1).map(|row| row.per_second).fold(0.0, f64::max);
         let smallest = self.rows.iter().map(|row| row.per_second).fold(f64::INFINITY, f64::min);
+        let several = self.k.len() > 1;
         let decades = (largest / smallest).log10().ceil().max(1.0);
         let optional = |value: Option<f64>| value.map_or("-".into(), table::number);
         let cells: Vec<Vec<String>> = self
             .rows
             .iter()
             .map(|row| {
-                vec![
+                let mut cells = vec![
                     row.decoder.clone(),
                     table::number(row.seconds),
                     table::number(row.per_second),
                     optional(row.vs_viterbi_simd),
                     optional(row.vs_scan),
-                    row.remark(self.sequences),
-                    table::log_bar(row.per_second, largest, decades, 24),
-                ]
+                ];
+                if several {
+                    cells.insert(1, row.k.map_or("-".into(), |k| k.to_string()));
+                    cells.push(optional(row.vs_fewest_paths));
+                }
+                cells.push(row.remark(self.sequences));
+                cells.push(table::log_bar(row.per_second, largest, decades, 24));
+                cells
             })
             .collect();
-        let header = ["decoder", "seconds", "seq/s", "vs viterbi-simd", "vs scan", "answers", "seq/s (log)"];
+        let mut header = vec!["decoder", "seconds", "seq/s", "vs viterbi-simd", "vs scan"];
+        let fewest = format!("vs k = {}", self.k.first().unwrap_or(&1));
+        if several {
+            header.insert(1, "k");
+            header.push(&fewest);
+        }
+        let mut right = vec![true; header.len()];
+        right[0] = false;
+        header.extend(["answers", "seq/s (log)"]);
+        right.extend([false, false]);
+        let k: Vec<String> = self.k.iter().map(usize::to_string).collect();
         format!(
             "{} sequences, {} positions, {} labels, k = {}, {}, {}\n\n{}",
             self.sequences,
             self.positions,
             self.labels,
-            self.k,
+            k.join(", "),
             self.dtype,
             self.level,
-            table::aligned(&header, &[false, true, true, true, true, false, false], &cells)
+            table::aligned(&header, &right, &cells)
         )
     }
+}
+
+/// How many times faster than another; where one was stopped early, on the sequences that both did.
+fn speed_against(other: &Times, times: &Times) -> f64 {
+    let done = times.done().min(other.done());
+    let part = |of: &Times| if of.done() == done { of.best() } else { of.each[..done].iter().sum::<f64>() };
+    part(other) / part(times)
 }
 
 impl Row {
     fn new(name: &str, times: &Times, yardstick: Option<&Times>, scan: &Times) -> Self {
         let seconds = times.best();
-        // A contender that was stopped early is compared on the sequences it did.
-        let whole = |other: &Times| {
-            let done = times.done().min(other.done());
-            let part = |of: &Times| {
-                if of.done() == done { of.best() } else { of.each[..done].iter().sum() }
-            };
-            (part(other), part(times))
-        };
         Row {
             decoder: name.to_owned(),
             seconds,
             median_seconds: times.median(),
             per_second: times.done() as f64 / seconds,
-            vs_viterbi_simd: yardstick.map(whole).map(|(theirs, ours)| theirs / ours),
-            vs_scan: Some(whole(scan)).map(|(theirs, ours)| ours / theirs),
+            vs_viterbi_simd: yardstick.map(|yardstick| speed_against(yardstick, times)),
+            vs_scan: Some(1.0 / speed_against(scan, times)),
+            vs_fewest_paths: None,
             agree: true,
             same: None,
             exact: None,

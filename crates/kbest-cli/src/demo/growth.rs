@@ -90,7 +90,7 @@ fn one_size(
     let contenders =
         able.map(|(name, decoder, _)| Contender::new(name.clone(), decoder.clone(), 1)).collect();
     let measured = measure(&lattices, contenders, Plan { repeat: 3, limit, counting: false }, progress)?;
-    let verdicts = compare(&lattices, &measured.contenders, 1);
+    let verdicts = compare(&lattices, &measured.contenders);
     let time = |name: &String| {
         let contender = measured.contenders.iter().find(|contender| contender.name == *name)?;
         Some(contender.times.best() / contender.times.done() as f64)

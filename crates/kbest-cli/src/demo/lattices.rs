@@ -44,7 +44,7 @@ pub(super) fn compare(
         (contender.name.clone(), Some(contender.times.best() / contender.times.done() as f64))
     });
     write!(out, "{}", text("  decoder", &times.collect::<Vec<_>>()))?;
-    let verdicts = verdicts(&lattices, &measured.contenders, 1);
+    let verdicts = verdicts(&lattices, &measured.contenders);
     if let Some(text) = disagreements(&measured.contenders, &verdicts) {
         out.flush()?;
         return Err(Failure::Negative(text));
