@@ -1,4 +1,4 @@
-//! A vector of scores whose first element lies on a cache line, without unsafe code.
+//! A vector of scores whose first element lies on a cache line.
 
 use crate::score::Score;
 use std::ops::{Deref, DerefMut};
@@ -13,7 +13,7 @@ const LINE: usize = 64;
 #[derive(Debug, Default)]
 pub struct AlignedVec<S> {
     storage: Vec<S>,
-    offset: usize,
+    offset: usize, // with the length never behind the end of the storage
     length: usize,
 }
 
@@ -57,14 +57,16 @@ impl<S> Deref for AlignedVec<S> {
     type Target = [S];
     #[inline(always)]
     fn deref(&self) -> &[S] {
-        &self.storage[self.offset..self.offset + self.length]
+        // SAFETY: `offset + length` is at most the length of the storage, see `resize_for_overwrite`.
+        unsafe { self.storage.get_unchecked(self.offset..self.offset + self.length) }
     }
 }
 
 impl<S> DerefMut for AlignedVec<S> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [S] {
-        &mut self.storage[self.offset..self.offset + self.length]
+        // SAFETY: as above.
+        unsafe { self.storage.get_unchecked_mut(self.offset..self.offset + self.length) }
     }
 }
 

@@ -52,6 +52,7 @@ use std::borrow::Cow;
 pub struct Lattice<'a, S: Float> {
     nodes: Cow<'a, [S]>, // T x L, row-major
     positions: usize,
+    labels: usize,
     edges: &'a Edges<S>,
     selection: Option<Cow<'a, [u32]>>, // T - 1: which matrix leads into position t + 1
     start: Option<Cow<'a, [S]>>,       // L
@@ -118,6 +119,7 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(Lattice {
             nodes,
             positions,
+            labels,
             edges,
             selection: None,
             start: None,
@@ -170,7 +172,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// Number of labels `L`.
     #[inline]
     pub fn labels(&self) -> usize {
-        self.edges.labels()
+        self.labels
     }
 
     /// The node scores of position `t`.

@@ -13,12 +13,12 @@
 //! and the copy. **When not.** Where very many paths lose the same (ties, or rounding as large as the margin): the number
 //! of paths found is limited, and beyond that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
-use super::graph::{END, Graph, NONE};
+use super::graph::{END, Graph, NONE, Way};
 use super::layers::by_size;
 use crate::decode::{Decoded, Path};
 use crate::kernel::Float;
+use crate::label::LabelId;
 use crate::lattice::Lattice;
-use std::cmp::Ordering;
 
 /// A path found: that of its parent, but over another way.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +29,21 @@ struct Found<S> {
     loss: S,
 }
 
+/// A position of a path.
+#[derive(Debug, Clone, Copy)]
+struct Step<S> {
+    node: S,
+    edge: S, // to the next position (the end score at the last)
+}
+
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Deviations<S> {
     found: Vec<Found<S>>,
     losses: Vec<S>,
-    written: Vec<Path<S>>, // ways in the place of labels: that out of each position
-    order: Vec<(S, u32)>,  // scores, and which path has them
+    written: Vec<Path<S>>,
+    steps: Vec<Step<S>>,  // of the paths written, one after another
+    order: Vec<(S, u32)>, // scores, and which path has them
 }
 
 impl<S: Float> Deviations<S> {
@@ -53,36 +61,35 @@ impl<S: Float> Deviations<S> {
         let Some(limit) = self.find(graph, k, limit, slack) else { return false };
         self.write_all(lattice, graph, limit, out);
         // The sum may overflow, as the judge's does: a path less.
-        let legal = !self.order.iter().any(|(score, _)| score.is_forbidden());
+        let legal = !self.written.iter().any(|path| path.score.is_forbidden());
         if legal {
             let Deviations { written, order, .. } = self;
-            // The best path is the first one, whatever others score as much.
-            order[1..].sort_unstable_by(|a, b| {
-                if a.0 != b.0 {
-                    return if a.0 > b.0 { Ordering::Less } else { Ordering::Greater };
-                }
-                let labels = |i: u32| {
-                    written[i as usize].labels.iter().rev().map(|&way| graph.ways[way as usize].label)
-                };
-                labels(a.1).cmp(labels(b.1))
-            });
-            for &(_, i) in order.iter().take(k) {
-                let mut path = std::mem::take(&mut written[i as usize]);
-                path.labels.iter_mut().for_each(|way| *way = graph.ways[*way as usize].label);
-                out.paths.push(path);
+            let others = &mut order[1..]; // the best path is the first one, whatever others score as much
+            others.sort_unstable_by(|(a, _), (b, _)| by_size(b, a));
+            for equal in others.chunk_by_mut(|(a, _), (b, _)| a == b) {
+                let labels = |&(_, place): &(S, u32)| written[place as usize].labels.iter().rev();
+                equal.sort_unstable_by(|a, b| labels(a).cmp(labels(b)));
+            }
+            for &(_, place) in order.iter().take(k) {
+                out.paths.push(std::mem::take(&mut written[place as usize]));
             }
             order.drain(..k.min(order.len()));
         }
-        for &(_, i) in &self.order {
-            out.give_back(std::mem::take(&mut self.written[i as usize]));
+        for &(_, place) in &self.order {
+            out.give_back(std::mem::take(&mut self.written[place as usize]));
         }
         legal
     }
 
     /// Writes the paths found that lose no more than `limit`.
     fn write_all(&mut self, lattice: &Lattice<'_, S>, graph: &Graph<S>, limit: S, out: &mut Decoded<S>) {
+        let positions = lattice.positions();
         self.written.clear();
         self.order.clear();
+        let room = self.found.len() * positions; // for all of them, though some may not be written
+        if self.steps.len() < room {
+            self.steps.resize(room, Step { node: S::ZERO, edge: S::ZERO });
+        }
         // A parent loses no more than its children: it is written, and before them.
         for i in 0..self.found.len() {
             let Found { parent, way, into, loss } = self.found[i];
@@ -90,15 +97,18 @@ impl<S: Float> Deviations<S> {
                 continue;
             }
             let mut path = out.take_spare();
+            let first = self.written.len() * positions;
             if way == NONE {
                 path.labels.clear();
-                path.labels.resize(lattice.positions(), NONE);
+                path.labels.resize(positions, NONE);
             } else {
                 let parent = self.found[parent as usize].into as usize;
                 path.labels.clone_from(&self.written[parent].labels);
+                self.steps.copy_within(parent * positions..(parent + 1) * positions, first);
             }
-            let changed = deviate(graph, way, into, &mut path.labels);
-            path.score = score(lattice, graph, &path.labels[changed..]);
+            let steps = &mut self.steps[first..first + positions];
+            let (changed, alpha) = deviate(graph, way, into, &mut path.labels, steps);
+            path.score = score(alpha, &steps[changed..], lattice.end().is_some());
             let place = self.written.len() as u32;
             self.found[i].into = place; // from now on: where it is written
             self.order.push((path.score, place));
@@ -126,7 +136,7 @@ impl<S: Float> Deviations<S> {
                     }
                     self.found.push(Found { parent: at as u32, way: other, into, loss });
                 }
-                node = graph.best_way(into).1.from;
+                node = graph.best_way(into).from;
             }
             if self.found.len() >= many {
                 limit = self.tighten(k, limit, slack);
@@ -155,38 +165,48 @@ impl<S: Float> Deviations<S> {
     }
 }
 
-/// Changes a copy of the parent (way by way: that out of each position) into the path itself, and returns the position
-/// from which on the path no longer is the best one to where it is.
-fn deviate<S: Float>(graph: &Graph<S>, way: u32, into: u32, ways: &mut [u32]) -> usize {
+/// Changes a copy of the parent into the path itself, and returns the position from which on the path no longer is the best
+/// one to where it is, and its forward score there.
+fn deviate<S: Float>(
+    graph: &Graph<S>,
+    way: u32,
+    into: u32,
+    labels: &mut [LabelId],
+    steps: &mut [Step<S>],
+) -> (usize, S) {
+    let mut take = |t: usize, way: &Way<S>| {
+        let meets = labels[t] == way.label;
+        labels[t] = way.label;
+        steps[t] = Step { node: way.node, edge: way.edge };
+        meets
+    };
     let mut t = graph.nodes[into as usize].t as usize;
     let mut node = into;
+    let mut deviation = 0;
     if way != NONE {
         t -= 1;
-        ways[t] = way;
-        node = graph.ways[way as usize].from;
+        let way = &graph.ways[way as usize];
+        take(t, way);
+        (node, deviation) = (way.from, t);
     }
-    let deviation = t;
+    let deviating = node;
     while t > 0 {
         t -= 1;
-        let (best, before) = graph.best_way(node);
-        if ways[t] == best {
+        let way = graph.best_way(node);
+        node = way.from;
+        if take(t, way) {
             break; // where both meet: from here to the start the parent has the best ways, too
         }
-        ways[t] = best;
-        node = before.from;
     }
-    if way == NONE { 0 } else { deviation }
+    let from = if way == NONE { node } else { deviating };
+    (deviation, graph.nodes[from as usize].alpha)
 }
 
-/// The judge's score of a path, given the ways from a position on; to that position it is the best one.
-fn score<S: Float>(lattice: &Lattice<'_, S>, graph: &Graph<S>, ways: &[u32]) -> S {
-    let way = |way: u32| &graph.ways[way as usize];
-    let mut at = way(ways[0]);
-    let mut score = graph.nodes[at.from as usize].alpha;
-    for &next in &ways[1..] {
-        let next = way(next);
-        score = score + at.edge + next.node;
-        at = next;
+/// The judge's score of a path, given its forward score at the first of these steps.
+fn score<S: Float>(alpha: S, steps: &[Step<S>], has_end: bool) -> S {
+    let mut score = alpha;
+    for pair in steps.windows(2) {
+        score = score + pair[0].edge + pair[1].node;
     }
-    if lattice.end().is_some() { score + at.edge } else { score }
+    if has_end { score + steps[steps.len() - 1].edge } else { score }
 }

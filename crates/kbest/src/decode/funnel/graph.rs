@@ -7,7 +7,7 @@
 //! **Cost.** A few words a label and a way. Made by one walk backwards (`keep.rs`), read by the enumeration
 //! (`deviations.rs`).
 
-use super::layers::{Entry, by_size, sort_few};
+use super::layers::{Entry, sort_few};
 use crate::kernel::Float;
 use crate::label::LabelId;
 
@@ -77,7 +77,9 @@ impl<S: Float> Graph<S> {
 
     /// Makes room for entries that were added to the search.
     pub(super) fn know_entries(&mut self, count: usize) {
-        self.node_of.resize(count, NONE);
+        if self.node_of.len() < count {
+            self.node_of.resize(count, NONE);
+        }
     }
 
     /// Begins the ways into a node.
@@ -111,7 +113,7 @@ impl<S: Float> Graph<S> {
         node.past = self.ways.len() as u32;
         let others = &mut self.ways[node.first as usize + 1..];
         if others.len() > 1 {
-            sort_few(others, |a, b| by_size(&a.loss, &b.loss));
+            sort_few(others, |way| way.loss);
         }
     }
 
@@ -152,8 +154,7 @@ impl<S: Float> Graph<S> {
 
     /// The best way into a node that is not at position 0.
     #[inline(always)]
-    pub(super) fn best_way(&self, node: u32) -> (u32, &Way<S>) {
-        let first = self.nodes[node as usize].first;
-        (first, &self.ways[first as usize])
+    pub(super) fn best_way(&self, node: u32) -> &Way<S> {
+        &self.ways[self.nodes[node as usize].first as usize]
     }
 }

@@ -6,11 +6,11 @@
 //! kept are exactly those that some path within the margin uses.
 //!
 //! **Cost.** A vector pass for each label kept whose predecessors the search has not opened far enough (those before the
-//! best path are known from [`super::margin`]), and the opened labels before each label kept.
+//! best path are known from [`super::hits`]), and the opened labels before each label kept.
 
 use super::graph::{END, Graph, Node};
 use super::layers::Entry;
-use super::margin::Hits;
+use super::margin::Margin;
 use super::search::{Budget, Goal, Memory, Search, Stop};
 use crate::decode::Tally;
 use crate::decode::path_space::{self, Columns, Survivors};
@@ -22,7 +22,7 @@ use crate::lattice::{EdgeScores, Lattice};
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
     pub(super) best: Vec<u32>, // the search's entries of the best path
-    pub(super) hits: Hits<S>,
+    pub(super) margin: Margin<S>,
     pub(super) graph: Graph<S>,
     offsets: Vec<usize>, // the same labels listed: T + 1
     labels: Vec<LabelId>,
@@ -70,28 +70,21 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn keep_within(&mut self, margin: S, kept: &mut Kept<S>) -> Result<(), Stop> {
         let positions = self.lattice.positions();
         let margin = margin + self.loss_slack();
-        let (mut hits, mut graph) = (std::mem::take(&mut kept.hits), std::mem::take(&mut kept.graph));
+        let graph = &mut kept.graph;
         self.tally.round();
         graph.begin(positions, margin);
         let mut node = END;
         let mut done = Ok(());
         while done.is_ok() && (node as usize) < graph.nodes.len() {
-            done = self.want_predecessors(node, &kept.best, &hits, &mut graph);
+            done = self.want_predecessors(node, &kept.best, graph);
             node += 1;
         }
-        hits.within = S::FORBIDDEN; // they were made for this margin
-        (kept.hits, kept.graph) = (hits, graph);
+        self.memory.hits.within = S::FORBIDDEN; // they were made for this margin
         done
     }
 
     /// Adds every way into a node that leads to a value within its slack of the best one.
-    fn want_predecessors(
-        &mut self,
-        node: u32,
-        best: &[u32],
-        hits: &Hits<S>,
-        graph: &mut Graph<S>,
-    ) -> Result<(), Stop> {
+    fn want_predecessors(&mut self, node: u32, best: &[u32], graph: &mut Graph<S>) -> Result<(), Stop> {
         let Node { t, label, entry, slack, .. } = graph.nodes[node as usize];
         let t = t as usize;
         graph.begin_ways(node);
@@ -105,8 +98,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let goal = if at_end { Goal::Any } else { Goal::Label(label) };
         if self.may_be_wanted(t - 1, goal, limit) {
             let on_best = at_end || best[t] == entry;
-            if on_best && hits.within >= slack {
-                self.open_hits(t - 1, goal, limit, hits)?;
+            if on_best && self.memory.hits.within >= slack {
+                self.open_hits(t - 1, goal, limit)?;
             } else {
                 self.deepen(t - 1, goal, limit)?;
             }
@@ -117,21 +110,25 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
         let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
         let mut looked = 1;
-        let mut opened = self.memory.layers.opened(t - 1);
-        while let Some((index, before)) = opened.next() {
-            if before.reach < limit {
-                opened.end_run(); // upper bound: neither this label nor any after it in its run leads to as much
-                continue;
-            }
-            // Upper bound: no edge into this label is larger.
-            if index == back || (!at_end && before.alpha + largest < limit) {
-                continue;
-            }
-            looked += 1;
-            let (score, edge) = self.value_into(t, y, before, at_end);
-            if score >= limit && !score.is_forbidden() {
-                let node_score = nodes[before.label as usize];
-                graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
+        for run in self.memory.layers.runs(t - 1) {
+            for (index, before) in (run.first..).zip(run.entries) {
+                // Upper bound: neither this label nor any of less reach leads to as much.
+                if before.reach < limit {
+                    if run.descending {
+                        break;
+                    }
+                    continue;
+                }
+                // Upper bound: no edge into this label is larger.
+                if index == back || (!at_end && before.alpha + largest < limit) {
+                    continue;
+                }
+                looked += 1;
+                let (score, edge) = self.value_into(t, y, before, at_end);
+                if score >= limit && !score.is_forbidden() {
+                    let node_score = nodes[before.label as usize];
+                    graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
+                }
             }
         }
         graph.end_ways(node);
@@ -176,7 +173,6 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best);
-    kept.hits.within = S::FORBIDDEN;
     search.keep_within(S::from_f64_up(margin), kept)?;
     kept.list();
     Ok(())

@@ -19,12 +19,23 @@ pub(super) struct Entry<S> {
     pub(super) reach: S,
 }
 
-/// A run of entries in descending reach. A layer is a chain of them: one is added each time a layer is opened further.
+/// Entries that were opened at once. A layer is a chain of them: one is added each time a layer is opened further.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a, S> {
+    /// Index of the first.
+    pub(super) first: u32,
+    pub(super) entries: &'a [Entry<S>],
+    /// Whether their reach falls from one to the next.
+    pub(super) descending: bool,
+}
+
+/// Where a run is.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     first: u32,
     past: u32,
     next: u32,
+    descending: bool,
 }
 
 /// How far a layer was opened toward one label of the next position.
@@ -92,7 +103,8 @@ impl<S: Float> Layers<S> {
     pub(super) fn lower(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S, rest: S) {
         let layer = &mut self.layers[t];
         (layer.floor, layer.rest) = (floor, rest);
-        self.add(t, fresh);
+        sort_few(fresh, |entry| -entry.reach);
+        self.add(t, fresh, true);
     }
 
     /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not have.
@@ -104,7 +116,12 @@ impl<S: Float> Layers<S> {
         }
         let next = std::mem::replace(&mut layer.toward, self.towards.len() as u32);
         self.towards.push(Toward { label: after, floor, next });
-        self.add(t, fresh);
+        // For a look at each label behind them, many are not worth a sort.
+        let few = fresh.len() <= FEW;
+        if few {
+            sort_few(fresh, |entry| -entry.reach);
+        }
+        self.add(t, fresh, few);
     }
 
     /// Every label that is not opened leads to a value strictly below this at label `after`, if the layer was opened
@@ -122,20 +139,19 @@ impl<S: Float> Layers<S> {
     }
 
     /// Adds some labels to a layer that it did not have.
-    fn add(&mut self, t: usize, fresh: &mut [Entry<S>]) {
+    fn add(&mut self, t: usize, fresh: &[Entry<S>], descending: bool) {
         let layer = &mut self.layers[t];
         layer.opened += fresh.len() as u32;
         if fresh.is_empty() {
             return;
         }
-        sort_few(fresh, |a, b| by_size(&b.reach, &a.reach));
         let first = self.entries.len() as u32;
         self.entries.extend_from_slice(fresh);
         for entry in fresh.iter() {
             layer.best = layer.best.larger(entry.alpha);
         }
         let segment = self.segments.len() as u32;
-        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE });
+        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE, descending });
         match layer.tail {
             NONE => layer.head = segment,
             tail => self.segments[tail as usize].next = segment,
@@ -143,10 +159,16 @@ impl<S: Float> Layers<S> {
         layer.tail = segment;
     }
 
-    /// The opened labels of a position, with their indices: runs in descending reach.
+    /// The opened labels of a position, in runs.
     #[inline(always)]
-    pub(super) fn opened(&self, t: usize) -> Opened<'_, S> {
-        Opened { layers: self, segment: self.layers[t].head, at: 0, past: 0 }
+    pub(super) fn runs(&self, t: usize) -> impl Iterator<Item = Run<'_, S>> {
+        Runs { layers: self, next: self.layers[t].head }
+    }
+
+    /// The opened labels of a position, with their indices.
+    #[inline(always)]
+    pub(super) fn opened(&self, t: usize) -> impl Iterator<Item = (u32, &Entry<S>)> {
+        self.runs(t).flat_map(|run| (run.first..).zip(run.entries))
     }
 
     #[inline(always)]
@@ -183,22 +205,33 @@ impl<S: Float> Layers<S> {
     }
 }
 
-/// Sorts; there are few labels to a position, so insertion mostly beats a general sort.
+/// Up to this many items are best sorted by insertion.
+const FEW: usize = 24;
+
+/// Sorts, the smallest size first; there are few labels to a position, so insertion mostly beats a general sort.
 #[inline(always)]
-pub(super) fn sort_few<T: Copy>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
-    if items.len() > 24 {
-        items.sort_unstable_by(order);
-        return;
+pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
+    if items.len() > FEW {
+        return sort_many(items, size);
     }
     for i in 1..items.len() {
         let moving = items[i];
         let mut j = i;
-        while j > 0 && order(&items[j - 1], &moving) == Ordering::Greater {
+        while j > 0 && size(&items[j - 1]) > size(&moving) {
             items[j] = items[j - 1];
             j -= 1;
         }
         items[j] = moving;
     }
+}
+
+/// The same for more: a sort is much faster on pairs of a size and a place than on what stands there.
+#[cold]
+fn sort_many<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
+    let mut places: Vec<(S, u32)> = items.iter().map(size).zip(0..).collect();
+    places.sort_unstable_by(|(a, _), (b, _)| by_size(a, b));
+    let sorted: Vec<T> = places.iter().map(|&(_, place)| items[place as usize]).collect();
+    items.copy_from_slice(&sorted);
 }
 
 /// Ascending; legal scores and their differences are ordered.
@@ -213,36 +246,22 @@ pub(super) fn by_size<S: Float>(a: &S, b: &S) -> Ordering {
     }
 }
 
-/// Iterator over the opened labels of one position.
-pub(super) struct Opened<'a, S> {
+/// Iterator over the runs of one position.
+struct Runs<'a, S> {
     layers: &'a Layers<S>,
-    segment: u32,
-    at: u32,
-    past: u32,
+    next: u32,
 }
 
-impl<S> Opened<'_, S> {
-    /// Passes over the rest of a run: what follows in it has no larger reach.
-    #[inline(always)]
-    pub(super) fn end_run(&mut self) {
-        self.at = self.past;
-    }
-}
-
-impl<'a, S> Iterator for Opened<'a, S> {
-    type Item = (u32, &'a Entry<S>);
+impl<'a, S> Iterator for Runs<'a, S> {
+    type Item = Run<'a, S>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.at == self.past {
-            if self.segment == NONE {
-                return None;
-            }
-            let segment = self.layers.segments[self.segment as usize];
-            (self.at, self.past, self.segment) = (segment.first, segment.past, segment.next);
+        if self.next == NONE {
+            return None;
         }
-        let index = self.at;
-        self.at += 1;
-        Some((index, &self.layers.entries[index as usize]))
+        let Segment { first, past, next, descending } = self.layers.segments[self.next as usize];
+        self.next = next;
+        Some(Run { first, entries: &self.layers.entries[first as usize..past as usize], descending })
     }
 }

@@ -1,82 +1,136 @@
-//! How much the `k`-th best path loses at most, from the best path with one label changed.
+//! How much the `k`-th best path loses at most, from the best path with single labels changed.
 //!
-//! One vector pass a position scores the best path with another label there: with the best way into that label, and the
-//! best path's own label after it. Two of these paths differ in the last position or in the label there, so they are
-//! distinct, and what the `k - 1`-th best of them loses, the `k`-th best path of all does not exceed. The labels opened
-//! already give the first limit, without any pass. Positions that are likely to have close rivals come first, so that it
-//! falls soon; where floor and rest leave no label within it there is no pass.
-//!
-//! What the pass finds, the *hits*, holds every label that a path within the margin has before a label of the best path:
-//! the walk backwards ([`super::keep`]) need not look for them again.
+//! The best path with another label at one position, the best way into that label, and its own labels after it: two of
+//! these paths differ in the last position changed or in the label there, so they are distinct, and what the `k - 1`-th
+//! best of them loses, the `k`-th best path of all does not exceed. The labels opened already give the first limit; then
+//! a vector pass a position looks for others ([`super::hits`]), where floor and rest leave any within the limit, and
+//! positions that are likely to have close rivals come first, so that it falls soon. At last, changes at several
+//! positions count, too ([`super::combinations`]).
 
+use super::combinations::Combinations;
+use super::hits::{Hit, Hits};
 use super::keep::Kept;
 use super::layers::{by_size, sort_few};
-use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border};
+use super::search::{Goal, Search, Stop};
 use crate::decode::Tally;
-use crate::kernel::{Float, LANES};
+use crate::kernel::Float;
 use crate::lattice::EdgeScores;
-use std::ops::Range;
 
-/// A label that may be wanted before the best path's label of the next position.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Hit<S> {
-    label: u32,
-    /// Upper bound of its forward score.
-    score: S,
-    /// The same with the edge to the best path's next label.
-    value: S,
-}
+/// From this many paths on, changes at several positions are counted.
+const MANY_PATHS: usize = 16;
 
-/// The hits of all positions.
+/// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Hits<S> {
-    all: Vec<Hit<S>>,
-    at: Vec<(Range<usize>, S)>, // by position: its hits, and the largest score of all labels that are none
-    order: Vec<(S, u32)>,       // positions, those first that are likely to have hits that lose little
-    losses: Vec<S>,             // the least losses met so far
-    /// No label is missing that a path losing no more than this needs.
-    pub(super) within: S,
+pub(super) struct Margin<S> {
+    order: Vec<(S, u32)>, // positions, those first that are likely to have hits that lose little
+    losses: Losses<S>,
 }
 
-impl<S: Float> Hits<S> {
-    /// The hits of a position, and a bound on the scores of all other labels.
-    fn at(&self, t: usize) -> (&[Hit<S>], S) {
-        let (hits, rest) = &self.at[t];
-        (&self.all[hits.clone()], *rest)
+/// The best path with its label at one position changed to another one that is opened already.
+#[derive(Debug, Clone, Copy)]
+struct Change<S> {
+    t: usize,
+    loss: S,
+    /// Whether the best path comes to it by its own label before.
+    on_best: bool,
+}
+
+/// What single changes lose.
+#[derive(Debug, Default)]
+pub(super) struct Losses<S> {
+    /// Larger ones do not count.
+    pub(super) limit: S,
+    wanted: usize, // how many of the least
+    enough: usize, // hits after which it is worth while to see whether the limit falls
+    opened: Vec<Change<S>>,
+    all: Vec<S>,
+}
+
+impl<S: Float> Losses<S> {
+    fn begin(&mut self, limit: S) {
+        self.limit = limit;
+        self.enough = self.wanted.saturating_add(self.wanted / 2 + 8).saturating_sub(self.opened.len());
     }
 
-    /// The `count`-th least loss, if there are so many; forgets larger ones.
-    fn least_losses(&mut self, count: usize) -> Option<S> {
-        if self.losses.len() < count {
-            return None;
-        }
-        let (_, &mut last, _) = self.losses.select_nth_unstable_by(count - 1, by_size);
-        self.losses.truncate(count);
-        Some(last)
+    /// The largest of those wanted, over the labels opened and these hits, if there are so many.
+    fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
+        self.all.clear();
+        self.all.extend(self.opened.iter().map(|change| change.loss));
+        self.all.extend(hits.iter().map(|hit| hit.loss).filter(|loss| loss.is_legal()));
+        nth_smallest(&mut self.all, self.wanted)
     }
+
+    /// Lets the limit fall, if there are enough new hits.
+    #[inline(always)]
+    pub(super) fn tighten(&mut self, hits: &[Hit<S>]) {
+        if hits.len() > self.enough {
+            self.enough = hits.len().saturating_add(self.wanted / 2 + 8);
+            self.limit = self.last(hits).filter(|&last| last < self.limit).unwrap_or(self.limit);
+        }
+    }
+
+    /// The guess at what the largest of those wanted is, from what is likely to be lost at each position.
+    fn guess(&mut self, likely: impl Iterator<Item = S>) -> Option<S> {
+        self.last(&[]).or_else(|| {
+            self.all.extend(likely.map(|loss| loss.larger(S::ZERO)).filter(|loss| loss.is_legal()));
+            nth_smallest(&mut self.all, self.wanted)
+        })
+    }
+
+    /// A margin within which `k` paths lie, changes at several positions counted, if there are so many within the limit.
+    fn combined(&self, k: usize, limit: S, positions: usize, hits: &Hits<S>) -> Option<S> {
+        let mut paths = Combinations::within(limit.to_f64());
+        let mut opened = self.opened.iter().peekable();
+        for t in 0..positions {
+            while let Some(change) = opened.next_if(|change| change.t == t) {
+                paths.change(change.loss.to_f64(), change.on_best);
+            }
+            let (hits, on_best) = hits.at(t);
+            hits.iter().for_each(|hit| paths.change(hit.loss.to_f64(), on_best));
+            paths.next_position();
+        }
+        paths.margin(k).map(S::from_f64_up)
+    }
+}
+
+/// The `n`-th smallest loss, if there are so many.
+fn nth_smallest<S: Float>(losses: &mut [S], n: usize) -> Option<S> {
+    (n <= losses.len()).then(|| *losses.select_nth_unstable_by(n - 1, by_size).1)
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
     /// the hits for it. `None` if there are not so many paths with one label changed. `usual` is what was enough last time.
     pub(super) fn margin_for(&mut self, k: usize, usual: S, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
-        let count = k - 1;
+        let mut hits = std::mem::take(&mut self.memory.hits);
+        let margin = self.margin_and_hits(k, usual, &kept.best, &mut kept.margin, &mut hits);
+        self.memory.hits = hits;
+        margin
+    }
+
+    fn margin_and_hits(
+        &mut self,
+        k: usize,
+        usual: S,
+        best: &[u32],
+        Margin { order, losses }: &mut Margin<S>,
+        hits: &mut Hits<S>,
+    ) -> Result<Option<S>, Stop> {
         let slack = self.loss_slack();
-        let (best, hits) = (&kept.best, &mut kept.hits);
-        hits.within = S::FORBIDDEN;
-        self.order_positions(best, &mut hits.order);
-        self.opened_losses(best, &mut hits.losses);
-        let mut limit = match hits.least_losses(count) {
-            Some(proven) => proven,
-            None => {
-                let guesses = hits.order.iter().map(|&(loss, _)| loss.larger(S::ZERO));
-                hits.losses.extend(guesses.filter(|loss| loss.is_legal()));
-                hits.least_losses(count).unwrap_or(usual)
-            }
-        };
+        self.order_positions(best, order);
+        self.change_to_opened(best, &mut losses.opened);
+        losses.wanted = k - 1;
+        let mut limit = losses.guess(order.iter().map(|&(loss, _)| loss)).unwrap_or(usual);
         loop {
-            self.opened_losses(best, &mut hits.losses);
-            match self.hit_all(count, limit, slack, best, hits)? {
+            losses.begin(limit);
+            self.hit_all(order.iter().map(|&(_, t)| t as usize), slack + slack, best, hits, losses)?;
+            let combined = match losses.limit {
+                within if k >= MANY_PATHS && within.is_legal() => {
+                    losses.combined(k, within, best.len(), hits)
+                }
+                _ => None,
+            };
+            match combined.or_else(|| losses.last(hits.all())) {
                 Some(margin) if margin <= limit => {
                     hits.within = margin + slack + slack;
                     return Ok(Some(margin + slack));
@@ -104,11 +158,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).typical };
             order.push((value - (self.memory.layers.layer(t).rest + way_out), t as u32));
         }
-        sort_few(order, |a, b| by_size(&a.0, &b.0));
+        sort_few(order, |&(loss, _)| loss);
     }
 
     /// The value that the best path leads to behind position `t`, and where.
-    fn best_value(&self, t: usize, best: &[u32]) -> (S, Goal) {
+    pub(super) fn best_value(&self, t: usize, best: &[u32]) -> (S, Goal) {
         let layers = &self.memory.layers;
         let here = layers.entry(best[t]);
         match best.get(t + 1) {
@@ -120,32 +174,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// Finds the hits of all positions, and the `count`-th least loss over them and the opened labels.
-    fn hit_all(
-        &mut self,
-        count: usize,
-        mut limit: S,
-        slack: S,
-        best: &[u32],
-        hits: &mut Hits<S>,
-    ) -> Result<Option<S>, Stop> {
-        hits.all.clear();
-        hits.at.clear();
-        hits.at.resize(best.len(), (0..0, S::FORBIDDEN));
-        for i in 0..best.len() {
-            let t = hits.order[i].1 as usize;
-            self.hit(t, limit + slack + slack, best, hits)?;
-            if hits.losses.len() >= count.saturating_add(count / 2 + 4) {
-                let proven = hits.least_losses(count);
-                limit = proven.filter(|&proven| proven < limit).unwrap_or(limit);
-            }
-        }
-        Ok(hits.least_losses(count))
-    }
-
     /// What is lost over each opened label that is not on the best path, if the best path goes on behind it.
-    fn opened_losses(&self, best: &[u32], losses: &mut Vec<S>) {
-        losses.clear();
+    fn change_to_opened(&self, best: &[u32], changes: &mut Vec<Change<S>>) {
+        changes.clear();
         let layers = &self.memory.layers;
         for (t, &here) in best.iter().enumerate() {
             if layers.layer(t).opened == 1 {
@@ -158,70 +189,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                     Goal::Any => entry.reach,
                 };
                 if !value.is_forbidden() {
-                    losses.push(most - value);
+                    let on_best = t == 0 || entry.back == best[t - 1];
+                    changes.push(Change { t, loss: most - value, on_best });
                 }
             }
         }
-    }
-
-    /// Finds the hits of a position: labels not opened over which a path may lose no more than `limit`.
-    fn hit(&mut self, t: usize, limit: S, best: &[u32], hits: &mut Hits<S>) -> Result<(), Stop> {
-        let (value, goal) = self.best_value(t, best);
-        if !self.may_be_wanted(t, goal, value - limit) {
-            hits.at[t].1 = self.memory.layers.layer(t).rest;
-            return Ok(());
-        }
-        let first = hits.all.len();
-        let source = self.prepare(t)?;
-        let node = self.lattice.node_row(t);
-        let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
-        let Memory { layers, values, buffer, ways_out: spread, found, is_open, .. } = &mut *self.memory;
-        let ways_out = match goal {
-            Goal::Label(y) => &self.edges.column(t + 1, y as usize, spread)[..node.len()],
-            Goal::Any => as_slice(border(self.lattice.end()), spread, node.len()),
-        };
-        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
-        found.clear();
-        let rest = S::select_reaching(add, row, least, node, ways_out, value - limit, found);
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
-        for &label in found.iter().filter(|&&label| !is_open[label as usize]) {
-            let y = label as usize;
-            let over_opened = match source {
-                Source::Bounded => {
-                    let before = layers.entry(best[t - 1]);
-                    before.alpha + self.edges.get(t, before.label as usize, y)
-                }
-                _ => add + row[y],
-            };
-            let changed = over_opened + node[y] + ways_out[y];
-            if !changed.is_forbidden() && value - changed <= limit {
-                hits.losses.push((value - changed).larger(S::ZERO));
-            }
-            let score = (add + row[y]).larger(least) + node[y];
-            hits.all.push(Hit { label, score, value: score + ways_out[y] });
-        }
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
-        hits.at[t] = (first..hits.all.len(), rest);
-        let found = found.len();
-        self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + found)
-    }
-
-    /// Opens the labels of position `t` that lead to a value of at least `limit` at the best path's next label, or at the
-    /// end. They are among the hits.
-    pub(super) fn open_hits(&mut self, t: usize, goal: Goal, limit: S, hits: &Hits<S>) -> Result<(), Stop> {
-        let (hits, mut rest) = hits.at(t);
-        let found = &mut self.memory.found;
-        found.clear();
-        for hit in hits {
-            if hit.value >= limit {
-                found.push(hit.label);
-            } else {
-                rest = rest.larger(hit.score);
-            }
-        }
-        let job = Job { t, goal, floor: limit };
-        self.memory.jobs.push(job);
-        self.open_found(job, rest)?;
-        self.work_off()
     }
 }

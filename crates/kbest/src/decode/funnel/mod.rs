@@ -20,8 +20,10 @@
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 
+mod combinations;
 mod deviations;
 mod graph;
+mod hits;
 mod kbest;
 mod keep;
 mod layers;

@@ -1,5 +1,6 @@
 //! The funnel's search: forward, one position after another, opening earlier ones further where that is needed.
 
+use super::hits::Hits;
 use super::layers::{Entry, Layers, NONE};
 use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, LANES, argmax, padded};
@@ -48,7 +49,8 @@ pub(crate) struct Memory<S> {
     pub(super) ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
     pub(super) found: Vec<u32>,       // labels that may reach the floor
     candidates: Vec<Candidate<S>>,    // the best way into each of them
-    fresh: Vec<Entry<S>>,             // labels about to be opened
+    pub(super) fresh: Vec<Entry<S>>,  // labels about to be opened; none in between
+    pub(super) hits: Hits<S>,         // for more than one path, after the search for the best one
     pub(super) jobs: Vec<Job<S>>,     // positions to be opened further
     best: Vec<u32>,                   // the entries of the best path
     pub(super) is_open: Vec<bool>,    // L: labels that the layer at hand has already
@@ -124,6 +126,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.is_open.clear();
         memory.is_open.resize(labels, false);
         memory.jobs.clear();
+        memory.fresh.clear();
+        memory.hits.clear();
         memory.gathered = None;
         self.tally.round();
         for t in 0..self.lattice.positions() {
@@ -154,6 +158,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 self.commit(job, rest);
                 return Ok(());
             }
+            self.memory.fresh.clear();
             self.work_off()?;
             floor = Some(floor_now);
         }
@@ -174,19 +179,26 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             self.tally.round();
-            let source = self.prepare(job.t)?;
-            let rest = self.select(job.t, source, job.goal, job.floor)?;
+            let rest = match self.find_among_hits(job) {
+                Some(rest) => rest,
+                None => {
+                    let source = self.prepare(job.t)?;
+                    let rest = self.select(job.t, source, job.goal, job.floor)?;
+                    self.drop_opened(job.t);
+                    rest
+                }
+            };
             self.open_found(job, rest)?;
         }
         Ok(())
     }
 
-    /// Opens the labels found for a job, or leaves jobs that have to be done first.
+    /// Opens the labels found for a job, with the fresh ones, or leaves jobs that have to be done first.
     pub(super) fn open_found(&mut self, job: Job<S>, rest: S) -> Result<(), Stop> {
-        self.drop_opened(job.t);
         self.weigh(job.t)?;
-        if let Some(rest) = self.settle(job, rest) {
-            self.commit(job, rest);
+        match self.settle(job, rest) {
+            Some(rest) => self.commit(job, rest),
+            None => self.memory.fresh.clear(),
         }
         Ok(())
     }
@@ -229,9 +241,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             Goal::Any => layers.lower(job.t, fresh, job.floor, rest),
             Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),
         }
+        fresh.clear();
     }
 
-    fn is_last(&self, t: usize) -> bool {
+    pub(super) fn is_last(&self, t: usize) -> bool {
         t + 1 == self.lattice.positions()
     }
 
@@ -376,23 +389,26 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return (self.lattice.start().map_or(S::ZERO, |start| start[y]), NONE);
         }
         let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
-        let mut opened = self.memory.layers.opened(t - 1);
-        while let Some((index, entry)) = opened.next() {
-            // Upper bound: neither this label nor any after it in its run leads to what is found already.
-            if entry.reach < value {
-                opened.end_run();
-                continue;
-            }
-            *looked += 1;
-            let score = entry.alpha + self.edges.get(t, entry.label as usize, y);
-            if score > value || (score == value && entry.label < from) {
-                (value, back, from) = (score, index, entry.label);
+        for run in self.memory.layers.runs(t - 1) {
+            for (index, entry) in (run.first..).zip(run.entries) {
+                // Upper bound: neither this label nor any of less reach leads to what is found already.
+                if entry.reach < value {
+                    if run.descending {
+                        break;
+                    }
+                    continue;
+                }
+                *looked += 1;
+                let score = entry.alpha + self.edges.get(t, entry.label as usize, y);
+                if score > value || (score == value && entry.label < from) {
+                    (value, back, from) = (score, index, entry.label);
+                }
             }
         }
         (value, back)
     }
 
-    /// Makes the candidates of a job ready to be opened, and returns a bound on the scores of all other labels, given that
+    /// Adds the candidates of a job to the fresh labels, and returns a bound on the scores of all other labels, given that
     /// of the labels not found. If one of them may have a better way in over a label that is not opened, leaves jobs that
     /// settle this first, and returns nothing.
     fn settle(&mut self, job: Job<S>, mut rest: S) -> Option<S> {
@@ -402,7 +418,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
         let mut need: Option<S> = None;
         let waiting = self.memory.jobs.len();
-        self.memory.fresh.clear();
         for i in 0..self.memory.candidates.len() {
             let Candidate { label, back, value } = self.memory.candidates[i];
             let y = label as usize;

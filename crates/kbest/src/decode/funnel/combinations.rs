@@ -1,0 +1,96 @@
+//! How many paths lose at most how much, if the best path is changed at several positions.
+//!
+//! Changes of single labels at positions that are no neighbours add up: each leaves the edges alone that the others
+//! change. So the number of paths that lose at most so much is counted position by position, as in a knapsack: those
+//! without a change there, and for each change there those that end two positions before with so much less.
+//!
+//! **Cost.** An addition of a short row for each change. Losses are rounded up to one of a few steps, so what is counted
+//! is less than what there is.
+
+/// Steps of the largest loss counted.
+const STEPS: usize = 64;
+
+/// Numbers of paths by what they lose: no steps, one step, and so on.
+type Counts = [f32; STEPS];
+
+/// The count, position by position.
+pub(super) struct Combinations {
+    margin: f64,
+    steps_per_loss: f64,
+    earlier: [f32; 2 * STEPS], // with changes up to two positions before; zeros in front, for what is less than nothing
+    before: Counts,            // up to the position before
+    now: Counts,               // up to this position
+}
+
+impl Combinations {
+    /// Begins to count paths that lose at most `margin`.
+    pub(super) fn within(margin: f64) -> Self {
+        let (mut best, mut earlier) = ([0.0; STEPS], [0.0; 2 * STEPS]);
+        (best[0], earlier[STEPS]) = (1.0, 1.0);
+        let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { 0.0 };
+        Combinations { margin, steps_per_loss, earlier, before: best, now: best }
+    }
+
+    /// Adds a change at this position. If the best path does not come to it by its own label before (`on_best`), it may
+    /// be changed before, too, so that the change stands alone.
+    #[inline(always)]
+    pub(super) fn change(&mut self, loss: f64, on_best: bool) {
+        let step = (loss * self.steps_per_loss).min(STEPS as f64) as usize + 1;
+        if step >= STEPS {
+            return;
+        }
+        if on_best {
+            let earlier = &self.earlier[STEPS - step..2 * STEPS - step];
+            self.now.iter_mut().zip(earlier).for_each(|(now, earlier)| *now += earlier);
+        } else {
+            self.now[step] += 1.0;
+        }
+    }
+
+    /// Goes on to the next position.
+    pub(super) fn next_position(&mut self) {
+        self.earlier[STEPS..].copy_from_slice(&self.before);
+        self.before = self.now;
+    }
+
+    /// A margin within which `k` paths lie, if there are so many.
+    pub(super) fn margin(&self, k: usize) -> Option<f64> {
+        let mut paths = 0.0;
+        let enough = |count: &f32| {
+            paths += count;
+            paths >= k as f32
+        };
+        let step = self.now.iter().position(enough)?;
+        Some(self.margin * step as f64 / STEPS as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_add_up_unless_they_are_neighbours() {
+        let counted = |changes: &[(usize, f64, bool)]| {
+            let mut paths = Combinations::within(64.0);
+            for t in 0..8 {
+                changes.iter().filter(|c| c.0 == t).for_each(|c| paths.change(c.1, c.2));
+                paths.next_position();
+            }
+            paths
+        };
+        // The best path, two changes, and both of them.
+        let apart = counted(&[(1, 10.0, true), (3, 20.0, true)]);
+        assert_eq!([1, 2, 3, 4].map(|k| apart.margin(k)), [0.0, 11.0, 21.0, 32.0].map(Some));
+        assert_eq!(apart.margin(5), None);
+        // The same without both: neighbours, or a change that brings its own way.
+        for changes in [[(2, 10.0, true), (3, 20.0, true)], [(1, 10.0, true), (3, 20.0, false)]] {
+            assert_eq!([3, 4].map(|k| counted(&changes).margin(k)), [Some(21.0), None]);
+        }
+        // It may be the first of two, though.
+        assert_eq!(counted(&[(1, 10.0, false), (3, 20.0, true)]).margin(4), Some(32.0));
+        // Two at one position do not go together; losses beyond the margin do not count.
+        assert_eq!(counted(&[(1, 10.0, true), (1, 20.0, true), (4, 65.0, true)]).margin(4), None);
+        assert_eq!(Combinations::within(0.0).margin(2), None);
+    }
+}
