@@ -109,19 +109,14 @@ impl<S: Float> Layers<S> {
 
     /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not have.
     /// No label left out has a larger score than `rest`.
-    pub(super) fn open_toward(&mut self, t: usize, fresh: &mut [Entry<S>], after: u32, floor: S, rest: S) {
+    pub(super) fn open_toward(&mut self, t: usize, fresh: &[Entry<S>], after: u32, floor: S, rest: S) {
         let layer = &mut self.layers[t];
         if rest < layer.rest {
             layer.rest = rest;
         }
         let next = std::mem::replace(&mut layer.toward, self.towards.len() as u32);
         self.towards.push(Toward { label: after, floor, next });
-        // For a look at each label behind them, many are not worth a sort.
-        let few = fresh.len() <= FEW;
-        if few {
-            sort_few(fresh, |entry| -entry.reach);
-        }
-        self.add(t, fresh, few);
+        self.add(t, fresh, false); // for a look at some of the labels behind them, a sort is not worth while
     }
 
     /// Every label that is not opened leads to a value strictly below this at label `after`, if the layer was opened

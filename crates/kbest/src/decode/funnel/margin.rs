@@ -10,7 +10,7 @@
 use super::combinations::Combinations;
 use super::hits::{Hit, Hits};
 use super::keep::Kept;
-use super::layers::{by_size, sort_few};
+use super::layers::by_size;
 use super::search::{Goal, Search, Stop};
 use crate::decode::Tally;
 use crate::kernel::Float;
@@ -18,6 +18,9 @@ use crate::lattice::EdgeScores;
 
 /// From this many paths on, changes at several positions are counted.
 const MANY_PATHS: usize = 16;
+
+/// Up to this many of the least losses are gathered one by one.
+const FEW: usize = 8;
 
 /// Working memory.
 #[derive(Debug, Default)]
@@ -56,8 +59,8 @@ impl<S: Float> Losses<S> {
     fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
         self.all.clear();
         self.all.extend(self.opened.iter().map(|change| change.loss));
-        self.all.extend(hits.iter().map(|hit| hit.loss).filter(|loss| loss.is_legal()));
-        nth_smallest(&mut self.all, self.wanted)
+        self.all.extend(hits.iter().map(|hit| hit.loss));
+        nth_smallest(&mut self.all, self.wanted).filter(|last| last.is_legal())
     }
 
     /// Lets the limit fall, if there are enough new hits.
@@ -95,7 +98,25 @@ impl<S: Float> Losses<S> {
 
 /// The `n`-th smallest loss, if there are so many.
 fn nth_smallest<S: Float>(losses: &mut [S], n: usize) -> Option<S> {
-    (n <= losses.len()).then(|| *losses.select_nth_unstable_by(n - 1, by_size).1)
+    if n > losses.len() {
+        return None;
+    }
+    if n > FEW {
+        return Some(*losses.select_nth_unstable_by(n - 1, by_size).1);
+    }
+    let mut least = [S::from_f64(f64::INFINITY); FEW]; // ascending
+    for &loss in losses.iter() {
+        let mut i = n - 1;
+        if loss >= least[i] {
+            continue;
+        }
+        while i > 0 && least[i - 1] > loss {
+            least[i] = least[i - 1];
+            i -= 1;
+        }
+        least[i] = loss;
+    }
+    Some(least[n - 1])
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
@@ -158,7 +179,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).typical };
             order.push((value - (self.memory.layers.layer(t).rest + way_out), t as u32));
         }
-        sort_few(order, |&(loss, _)| loss);
+        order.sort_unstable_by(|(a, _), (b, _)| by_size(a, b));
     }
 
     /// The value that the best path leads to behind position `t`, and where.
