@@ -2,8 +2,7 @@
 //!
 //! A *hit* may be the best path's label of its position changed: with the best way into it, and the best path's own label
 //! after it. The pass finds every label that a path within some limit has before a label of the best path, so the walk
-//! backwards ([`super::keep`]) need not look for it again; and as it bounds the scores of all labels, often not for labels
-//! before others, either.
+//! backwards ([`super::keep`]) need not look for it again.
 
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
@@ -172,31 +171,5 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.jobs.push(job);
         self.open_found(job, rest)?;
         self.work_off()
-    }
-
-    /// Finds the labels for a job among the hits of its position, and returns a bound on the scores of the others; nothing
-    /// if other labels may be wanted, too.
-    pub(super) fn find_among_hits(&mut self, job: Job<S>) -> Option<S> {
-        let Memory { layers, hits, found, is_open, .. } = &mut *self.memory;
-        let Goal::Label(after) = job.goal else { return None };
-        let HitsAt { hits: range, mut rest, .. } = hits.at.get(job.t)?.clone();
-        // Upper bound: no edge to that label is larger.
-        if rest + self.edges.bounds(job.t + 1).column.at(after as usize) >= job.floor {
-            return None;
-        }
-        found.clear();
-        layers.opened(job.t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
-        for &Hit { label, score, .. } in &hits.all[range] {
-            if is_open[label as usize] {
-                continue;
-            }
-            if score + self.edges.get(job.t + 1, label as usize, after as usize) >= job.floor {
-                found.push(label);
-            } else {
-                rest = rest.larger(score);
-            }
-        }
-        layers.opened(job.t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
-        Some(rest)
     }
 }

@@ -110,7 +110,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
         let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
         let mut looked = 1;
-        for run in self.memory.layers.runs(t - 1) {
+        for run in self.memory.layers.runs(t - 1).filter(|run| run.most >= limit) {
             for (index, before) in (run.first..).zip(run.entries) {
                 // Upper bound: neither this label nor any of less reach leads to as much.
                 if before.reach < limit {

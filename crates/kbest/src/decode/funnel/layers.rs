@@ -25,17 +25,20 @@ pub(super) struct Run<'a, S> {
     /// Index of the first.
     pub(super) first: u32,
     pub(super) entries: &'a [Entry<S>],
+    /// The largest reach of them.
+    pub(super) most: S,
     /// Whether their reach falls from one to the next.
     pub(super) descending: bool,
 }
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy)]
-struct Segment {
+struct Segment<S> {
     first: u32,
     past: u32,
     next: u32,
     descending: bool,
+    most: S,
 }
 
 /// How far a layer was opened toward one label of the next position.
@@ -66,7 +69,7 @@ pub(super) struct Layer<S> {
 #[derive(Debug, Default)]
 pub(crate) struct Layers<S> {
     entries: Vec<Entry<S>>,
-    segments: Vec<Segment>,
+    segments: Vec<Segment<S>>,
     towards: Vec<Toward<S>>,
     layers: Vec<Layer<S>>,
 }
@@ -142,11 +145,13 @@ impl<S: Float> Layers<S> {
         }
         let first = self.entries.len() as u32;
         self.entries.extend_from_slice(fresh);
-        for entry in fresh.iter() {
+        let mut most = S::FORBIDDEN;
+        for entry in fresh {
             layer.best = layer.best.larger(entry.alpha);
+            most = most.larger(entry.reach);
         }
         let segment = self.segments.len() as u32;
-        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE, descending });
+        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE, descending, most });
         match layer.tail {
             NONE => layer.head = segment,
             tail => self.segments[tail as usize].next = segment,
@@ -247,7 +252,7 @@ struct Runs<'a, S> {
     next: u32,
 }
 
-impl<'a, S> Iterator for Runs<'a, S> {
+impl<'a, S: Float> Iterator for Runs<'a, S> {
     type Item = Run<'a, S>;
 
     #[inline(always)]
@@ -255,8 +260,8 @@ impl<'a, S> Iterator for Runs<'a, S> {
         if self.next == NONE {
             return None;
         }
-        let Segment { first, past, next, descending } = self.layers.segments[self.next as usize];
+        let Segment { first, past, next, descending, most } = self.layers.segments[self.next as usize];
         self.next = next;
-        Some(Run { first, entries: &self.layers.entries[first as usize..past as usize], descending })
+        Some(Run { first, entries: &self.layers.entries[first as usize..past as usize], most, descending })
     }
 }

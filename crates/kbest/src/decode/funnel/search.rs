@@ -179,15 +179,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             self.tally.round();
-            let rest = match self.find_among_hits(job) {
-                Some(rest) => rest,
-                None => {
-                    let source = self.prepare(job.t)?;
-                    let rest = self.select(job.t, source, job.goal, job.floor)?;
-                    self.drop_opened(job.t);
-                    rest
-                }
-            };
+            let source = self.prepare(job.t)?;
+            let rest = self.select(job.t, source, job.goal, job.floor)?;
+            self.drop_opened(job.t);
             self.open_found(job, rest)?;
         }
         Ok(())
