@@ -42,9 +42,11 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best);
     let slack = search.loss_slack();
-    let spread = lattice.edges().magnitude() + lattice.largest_node_magnitude();
-    let guess = S::from_f64_up(if *usual > 0.0 { 1.5 * *usual } else { spread });
-    let mut margin = search.margin_for(k, guess, kept)?.unwrap_or(guess);
+    let spread = search.spread();
+    let mut margin = match search.margin_for(k, kept)? {
+        Some(margin) => margin,
+        None => S::from_f64_up(if *usual > 0.0 { 1.5 * *usual } else { spread }),
+    };
     loop {
         search.keep_within(margin, kept)?;
         out.clear_paths();

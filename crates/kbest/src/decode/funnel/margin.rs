@@ -27,6 +27,29 @@ const FEW: usize = 8;
 pub(super) struct Margin<S> {
     order: Vec<(S, u32)>, // positions, those first that are likely to have hits that lose little
     losses: Losses<S>,
+    experience: Experience,
+}
+
+/// How many times what is likely to be lost where rivals are closest was the margin for so many paths, on average.
+#[derive(Debug, Default)]
+struct Experience {
+    k: usize,
+    times: f64,
+}
+
+impl Experience {
+    /// A limit that the margin for `k` paths seldom exceeds, from what is likely to be lost where rivals are closest.
+    fn limit(&self, k: usize, closest: f64) -> f64 {
+        closest * if k == self.k { 1.25 * self.times } else { 3.0 }
+    }
+
+    /// Remembers what the margin was.
+    fn learn(&mut self, k: usize, closest: f64, margin: f64) {
+        let times = margin / closest;
+        if times.is_finite() {
+            *self = Experience { k, times: if k == self.k { 0.8 * self.times + 0.2 * times } else { times } };
+        }
+    }
 }
 
 /// The best path with its label at one position changed to another one that is opened already.
@@ -96,6 +119,12 @@ impl<S: Float> Losses<S> {
     }
 }
 
+/// What is likely to be lost where rivals are closest: the harmonic mean over three positions, none less than `least`.
+fn closest<S: Float>(order: &[(S, u32)], least: f64) -> f64 {
+    let three = &order[..order.len().min(3)];
+    three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least)).sum::<f64>()
+}
+
 /// The `n`-th smallest loss, if there are so many.
 fn nth_smallest<S: Float>(losses: &mut [S], n: usize) -> Option<S> {
     if n > losses.len() {
@@ -121,10 +150,10 @@ fn nth_smallest<S: Float>(losses: &mut [S], n: usize) -> Option<S> {
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
-    /// the hits for it. `None` if there are not so many paths with one label changed. `usual` is what was enough last time.
-    pub(super) fn margin_for(&mut self, k: usize, usual: S, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
+    /// the hits for it. `None` if there are not so many paths with one label changed.
+    pub(super) fn margin_for(&mut self, k: usize, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
         let mut hits = std::mem::take(&mut self.memory.hits);
-        let margin = self.margin_and_hits(k, usual, &kept.best, &mut kept.margin, &mut hits);
+        let margin = self.margin_and_hits(k, &kept.best, &mut kept.margin, &mut hits);
         self.memory.hits = hits;
         margin
     }
@@ -132,16 +161,18 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn margin_and_hits(
         &mut self,
         k: usize,
-        usual: S,
         best: &[u32],
-        Margin { order, losses }: &mut Margin<S>,
+        Margin { order, losses, experience }: &mut Margin<S>,
         hits: &mut Hits<S>,
     ) -> Result<Option<S>, Stop> {
         let slack = self.loss_slack();
         self.order_positions(best, order);
         self.change_to_opened(best, &mut losses.opened);
         losses.wanted = k - 1;
-        let mut limit = losses.guess(order.iter().map(|&(loss, _)| loss)).unwrap_or(usual);
+        let closest = closest(order, 1e-3 * self.spread());
+        let mut limit = losses
+            .guess(order.iter().map(|&(loss, _)| loss))
+            .unwrap_or_else(|| S::from_f64_up(experience.limit(k, closest)));
         loop {
             losses.begin(limit);
             self.hit_all(order.iter().map(|&(_, t)| t as usize), slack + slack, best, hits, losses)?;
@@ -153,6 +184,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             };
             match combined.or_else(|| losses.last(hits.all())) {
                 Some(margin) if margin <= limit => {
+                    experience.learn(k, closest, margin.to_f64());
                     hits.within = margin + slack + slack;
                     return Ok(Some(margin + slack));
                 }
@@ -166,8 +198,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// More than this limit; infinity if it is past what any label can lose.
     fn wider(&self, limit: S) -> S {
         let wider = 2.0 * limit.to_f64();
-        let spread = self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude();
-        S::from_f64_up(if wider > 0.0 && wider < 4.0 * spread { wider } else { f64::INFINITY })
+        S::from_f64_up(if wider > 0.0 && wider < 4.0 * self.spread() { wider } else { f64::INFINITY })
+    }
+
+    /// The scale of the scores: the largest of an edge and that of a node.
+    pub(super) fn spread(&self) -> f64 {
+        self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude()
     }
 
     /// Puts the positions in order. Each has a label of the score that is its rest, and the edge out of that is likely to be
