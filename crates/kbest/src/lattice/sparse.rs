@@ -134,7 +134,12 @@ impl<S: Float> SparseEdges<S> {
     /// Writes a list of exceptions out as a padded row.
     fn spread<'b>(&self, (labels, scores): (&[u32], &[S]), buffer: &'b mut [S]) -> &'b [S] {
         let buffer = &mut buffer[..padded(self.labels)];
-        buffer[..self.labels].fill(self.base);
+        // The base of trained models is zero, and zeros are filled in at the speed of memory.
+        if self.base == S::ZERO {
+            buffer[..self.labels].fill(S::ZERO);
+        } else {
+            buffer[..self.labels].fill(self.base);
+        }
         buffer[self.labels..].fill(S::FORBIDDEN);
         for (&i, &w) in labels.iter().zip(scores) {
             buffer[i as usize] = w;

@@ -69,21 +69,24 @@ pub(super) struct Losses<S> {
     wanted: usize, // how many of the least
     enough: usize, // hits after which it is worth while to see whether the limit falls
     opened: Vec<Change<S>>,
-    all: Vec<S>,
+    least: Vec<S>, // of those seen, the least that are wanted, at least
+    seen: usize,   // hits
 }
 
 impl<S: Float> Losses<S> {
+    /// Begins with those over labels opened.
     fn begin(&mut self, limit: S) {
-        self.limit = limit;
+        (self.limit, self.seen) = (limit, 0);
         self.enough = self.wanted.saturating_add(self.wanted / 2 + 8).saturating_sub(self.opened.len());
+        self.least.clear();
+        self.least.extend(self.opened.iter().map(|change| change.loss));
     }
 
-    /// The largest of those wanted, over the labels opened and these hits, if there are so many.
+    /// The largest of those wanted, over the labels opened and all hits so far, if there are so many.
     fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
-        self.all.clear();
-        self.all.extend(self.opened.iter().map(|change| change.loss));
-        self.all.extend(hits.iter().map(|hit| hit.loss));
-        nth_smallest(&mut self.all, self.wanted).filter(|last| last.is_legal())
+        self.least.extend(hits[self.seen..].iter().map(|hit| hit.loss));
+        self.seen = hits.len();
+        keep_smallest(&mut self.least, self.wanted).filter(|last| last.is_legal())
     }
 
     /// Lets the limit fall, if there are enough new hits.
@@ -97,9 +100,10 @@ impl<S: Float> Losses<S> {
 
     /// The guess at what the largest of those wanted is, from what is likely to be lost at each position.
     fn guess(&mut self, likely: impl Iterator<Item = S>) -> Option<S> {
+        self.begin(S::FORBIDDEN);
         self.last(&[]).or_else(|| {
-            self.all.extend(likely.map(|loss| loss.larger(S::ZERO)).filter(|loss| loss.is_legal()));
-            nth_smallest(&mut self.all, self.wanted)
+            self.least.extend(likely.map(|loss| loss.larger(S::ZERO)).filter(|loss| loss.is_legal()));
+            keep_smallest(&mut self.least, self.wanted)
         })
     }
 
@@ -125,27 +129,31 @@ fn closest<S: Float>(order: &[(S, u32)], least: f64) -> f64 {
     three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least)).sum::<f64>()
 }
 
-/// The `n`-th smallest loss, if there are so many.
-fn nth_smallest<S: Float>(losses: &mut [S], n: usize) -> Option<S> {
+/// Keeps the `n` smallest losses, and returns the largest of them, if there are so many.
+fn keep_smallest<S: Float>(losses: &mut Vec<S>, n: usize) -> Option<S> {
     if n > losses.len() {
         return None;
     }
     if n > FEW {
-        return Some(*losses.select_nth_unstable_by(n - 1, by_size).1);
+        losses.select_nth_unstable_by(n - 1, by_size);
+        losses.truncate(n);
+        return losses.last().copied();
     }
-    let mut least = [S::from_f64(f64::INFINITY); FEW]; // ascending
-    for &loss in losses.iter() {
-        let mut i = n - 1;
-        if loss >= least[i] {
+    for new in 0..losses.len() {
+        // The smallest so far are in front, in order.
+        let loss = losses[new];
+        if new >= n && losses[n - 1] <= loss {
             continue;
         }
-        while i > 0 && least[i - 1] > loss {
-            least[i] = least[i - 1];
+        let mut i = new.min(n - 1);
+        while i > 0 && losses[i - 1] > loss {
+            losses[i] = losses[i - 1];
             i -= 1;
         }
-        least[i] = loss;
+        losses[i] = loss;
     }
-    Some(least[n - 1])
+    losses.truncate(n);
+    losses.last().copied()
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
