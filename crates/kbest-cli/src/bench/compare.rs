@@ -20,24 +20,23 @@ impl Verdict {
 }
 
 /// Compares every contender with the textbook Viterbi if it took part and finished, else with the exact decoder that
-/// finished most sequences; among those for as many paths, or for the most if it is alone with its number.
+/// finished most sequences; among those for as many paths, or for any number if there is no other for as many.
 pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Contender<S>]) -> Vec<Verdict> {
-    let exact = |k| contenders.iter().filter(move |c| c.decoder.entry().exact && c.k == k);
-    let most = contenders.iter().map(|contender| contender.k).max();
-    let reference = |k| {
-        let k = if exact(k).count() > 1 { k } else { most.unwrap_or(k) };
-        exact(k).max_by_key(|c| (c.answers.len(), c.decoder.entry().name == "viterbi"))
-    };
+    let exact = || contenders.iter().filter(|other| other.decoder.entry().exact);
     let verdict = |contender: &Contender<S>| {
-        let reference = reference(contender.k);
+        let same_k = exact().any(|other| other.k == contender.k && !std::ptr::eq(other, contender));
+        let reference = exact()
+            .filter(|other| !same_k || other.k == contender.k)
+            .max_by_key(|other| (other.answers.len(), other.decoder.entry().name == "viterbi", other.k));
         let mut verdict = Verdict { same: 0, difference: None };
         for (b, answer) in contender.answers.iter().enumerate() {
             // With the reference only so far as it got; the judge always.
             let expected = reference.and_then(|reference| Some((reference, reference.answers.get(b)?)));
             let expected = expected.map(|(reference, paths)| Expected {
                 name: &reference.name,
-                paths: &paths[..paths.len().min(contender.k)],
-                best_only: reference.k == 1,
+                paths,
+                asked: reference.k.min(contender.k),
+                best_only: reference.k == 1 && contender.k == 1,
             });
             match difference(&lattices[b], answer, expected) {
                 None => verdict.same += 1,
@@ -55,17 +54,19 @@ pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]
     let told: Vec<String> = differing
         .filter_map(|(contender, verdict)| {
             let (b, difference) = verdict.difference.as_ref()?;
-            Some(format!("{} differs on sequence {b}: {difference}", contender.name))
+            Some(format!("{} (k = {}) differs on sequence {b}: {difference}", contender.name, contender.k))
         })
         .collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// What the reference found, as many paths as the contender was asked for.
+/// What the reference found.
 struct Expected<'a, S> {
     name: &'a str,
     paths: &'a [Path<S>],
-    /// Whether the reference, too, was asked for the best path alone, which the tie rule makes a certain one.
+    /// Paths that both were asked for.
+    asked: usize,
+    /// Whether both were asked for the best path alone, which the tie rule makes a certain one.
     best_only: bool,
 }
 
@@ -83,19 +84,18 @@ fn difference<S: Float>(
             Err(error) => return Some(error.to_string()),
         }
     }
-    let Expected { name, paths: expected, best_only } = expected?;
+    let Expected { name, paths: expected, asked, best_only } = expected?;
     if expected.is_empty() != answer.is_empty() {
         return Some(format!("found {} paths, {name} {}", answer.len(), expected.len()));
     }
-    let count = if best_only { expected.len() } else { expected.len().max(answer.len()) };
-    for i in 0..count {
+    for i in 0..asked.min(expected.len().max(answer.len())) {
         let (ours, theirs) = (answer.get(i), expected.get(i));
         if ours.map(|path| path.score) != theirs.map(|path| path.score) {
             let show = |path: Option<&Path<S>>| path.map_or("none".into(), |path| path.score.to_string());
             return Some(format!("path {i} scores {}, {name}'s {}", show(ours), show(theirs)));
         }
     }
-    if best_only && count == 1 && answer[0].labels != expected[0].labels {
+    if best_only && expected.len() == 1 && answer[0].labels != expected[0].labels {
         return Some(format!("an equally good path, but not the one of {name} that the tie rule asks for"));
     }
     None
@@ -114,7 +114,7 @@ mod tests {
         let best = [path(&[0, 0], 3.0)];
         let two = [path(&[0, 0], 3.0), path(&[1, 0], 3.0)];
         let differs = |answer: &[_], paths: &[_]| {
-            let expected = Expected { name: "x", paths, best_only: paths.len() == 1 };
+            let expected = Expected { name: "x", paths, asked: 2, best_only: paths.len() == 1 };
             difference(&lattice, answer, Some(expected)).is_some()
         };
         assert!(!differs(&best, &best) && !differs(&two, &two));

@@ -80,7 +80,7 @@ impl Report {
         rows.extend(measured.max_plus.as_ref().map(|times| row("max-plus-limit", times)));
         for (contender, verdict) in measured.contenders.iter().zip(verdicts) {
             let same = measured.contenders.iter().filter(|other| other.name == contender.name);
-            let fewest = same.min_by_key(|other| other.k).filter(|_| k.len() > 1);
+            let fewest = same.min_by_key(|other| other.k).filter(|_| k.len() > 1 && contender.k >= k[0]);
             let row = row(&contender.name, &contender.times);
             let vs_fewest_paths = fewest.map(|fewest| 1.0 / speed_against(&fewest.times, &contender.times));
             rows.push(Row { vs_fewest_paths, ..row.of(contender, verdict) });

@@ -90,7 +90,7 @@ impl<S: Float> KbestIter<'_, '_, S> {
                     self.space = Space::Within(margin, place);
                 }
                 Err(Stop::NoPath) => self.space = Space::Exhausted,
-                Err(Stop::OverBudget) => {
+                Err(Stop::OverBudget | Stop::Overflow) => {
                     let memory = &mut self.scratch.viterbi_astar;
                     match plan.forward_pass() {
                         ForwardPass::Simd => viterbi_simd::fill(lattice, &mut memory.forward, tally),

@@ -34,9 +34,11 @@ impl<S: Score> AlignedVec<S> {
     /// Makes it `length` scores of unspecified (but legal) content; allocates only to grow.
     pub fn resize_for_overwrite(&mut self, length: usize) {
         let spare = LINE / size_of::<S>();
-        if self.storage.len() < length + spare {
+        let room = length.checked_add(spare).expect("more scores than memory can have");
+        if self.storage.len() < room {
+            (self.offset, self.length) = (0, 0); // right even if there is no memory and the panic is caught
             self.storage.clear();
-            self.storage.resize(length + spare, S::FORBIDDEN);
+            self.storage.resize(room, S::FORBIDDEN);
             // `align_offset` may answer "cannot be computed"; then the data is merely unaligned.
             self.offset = Some(self.storage.as_ptr().align_offset(LINE)).filter(|&o| o <= spare).unwrap_or(0);
         }

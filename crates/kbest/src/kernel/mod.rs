@@ -6,8 +6,8 @@
 //! CPU is asked at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
-//! Two more things cannot be done without `unsafe` and live here for that reason alone: arrays that may lie in a
-//! mapped file (`Blob`) and hints to the CPU's cache (`prefetch`).
+//! Three more things live here because of their `unsafe` alone: arrays that may lie in a mapped file (`Blob`), hints to
+//! the CPU's cache (`prefetch`), and aligned arrays (`AlignedVec`), which leave out a check at each look-up of an edge.
 //!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
 //! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:

@@ -263,6 +263,17 @@ impl<'a, S: Float> Lattice<'a, S> {
         self.largest_node_magnitude
     }
 
+    /// Whether the score of a path may be too large for its type.
+    pub(crate) fn may_overflow(&self) -> bool {
+        self.path_magnitude() > S::LARGEST.to_f64() / 4.0
+    }
+
+    /// No path has a score of a larger finite magnitude.
+    fn path_magnitude(&self) -> f64 {
+        let steps = self.positions.saturating_sub(1) as f64;
+        self.node_magnitude + self.border_magnitude + steps * self.edges.magnitude()
+    }
+
     /// How far two sums over the same path may lie apart when their additions are ordered differently.
     ///
     /// A sum of `n` numbers, added in any order, is off by at most `n * u * M / (1 - n * u)` (Higham, *Accuracy and
@@ -272,8 +283,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// decoder whose bounds are not added in the judge's order may prune only what lies further below than this.
     pub fn rounding_slack(&self) -> S {
         let terms = 2.0 * self.positions as f64 + 4.0;
-        let steps = self.positions.saturating_sub(1) as f64;
-        let magnitude = self.node_magnitude + self.border_magnitude + steps * self.edges.magnitude();
+        let magnitude = self.path_magnitude();
         let relative = terms * S::UNIT_ROUNDOFF;
         if relative >= 0.5 {
             return S::from_f64_up(4.0 * magnitude); // past this the bound says nothing: prune only by magnitude

@@ -94,7 +94,7 @@ impl<S: Float> SparseEdges<S> {
         let bounds = MatrixBounds::new(row, column, magnitudes, base);
         SparseEdges {
             labels,
-            base,
+            base: base + S::ZERO, // there is but one zero
             rows,
             columns,
             bounds,

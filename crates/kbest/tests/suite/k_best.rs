@@ -6,7 +6,7 @@
 //! enumerated: five positions of seven labels, or three of twenty-seven.
 
 use crate::common::{Case, enumerate, exact_kbest_decoders};
-use kbest::decode::Viterbi;
+use kbest::decode::{Viterbi, kbest_iter};
 use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -181,6 +181,25 @@ fn all_paths_equal() {
         let answer = decoder.decode_kbest(&lattice, 1000, &mut Scratch::new()).unwrap();
         assert_eq!(answer.paths.len(), 1000);
         check_list(&lattice, 1000, &answer, &|| format!("{decoder:?}"));
+    }
+}
+
+/// Where sums may overflow, what paths lose says nothing; they are found all the same.
+#[test]
+fn scores_near_the_end_of_the_range() {
+    let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+    for nodes in [[3e38f32; 4], [0.0, -1.0, 2e38, -2e38], [1.0, -3e38, -3e38, 2.0]] {
+        let lattice = Lattice::new(nodes.to_vec(), &edges).unwrap();
+        for k in 2..6 {
+            let mut scratch = Scratch::new();
+            let expected = Viterbi.decode_kbest(&lattice, k, &mut scratch).unwrap();
+            for decoder in [Decoder::by_name("funnel").unwrap(), Decoder::by_name("auto").unwrap()] {
+                let answer = decoder.decode_kbest(&lattice, k, &mut scratch).unwrap();
+                assert_eq!(scores(&answer), scores(&expected), "{nodes:?}, k = {k}");
+            }
+            let lazy: Vec<f32> = kbest_iter(&lattice).take(k).map(|path| path.score).collect();
+            assert_eq!(lazy, scores(&expected), "{nodes:?}, k = {k}");
+        }
     }
 }
 

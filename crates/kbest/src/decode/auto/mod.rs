@@ -72,7 +72,7 @@ impl<S: Float> Decode<S> for Auto {
                     return Ok(());
                 }
                 Err(Stop::NoPath) => return Err(Error::NoPath),
-                Err(Stop::OverBudget) => out.clear_paths(),
+                Err(Stop::OverBudget | Stop::Overflow) => out.clear_paths(),
             }
         }
         out.decoder = plan.fallback.name();

@@ -27,7 +27,7 @@ impl Combinations {
     pub(super) fn within(margin: f64) -> Self {
         let (mut best, mut earlier) = ([0.0; STEPS], [0.0; 2 * STEPS]);
         (best[0], earlier[STEPS]) = (1.0, 1.0);
-        let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { 0.0 };
+        let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { f64::INFINITY };
         Combinations { margin, steps_per_loss, earlier, before: best, now: best }
     }
 
@@ -35,7 +35,7 @@ impl Combinations {
     /// be changed before, too, so that the change stands alone.
     #[inline(always)]
     pub(super) fn change(&mut self, loss: f64, on_best: bool) {
-        let step = (loss * self.steps_per_loss).min(STEPS as f64) as usize + 1;
+        let step = (loss * self.steps_per_loss).min(STEPS as f64) as usize + 1; // the minimum with NaN is the other
         if step >= STEPS {
             return;
         }
@@ -91,6 +91,8 @@ mod tests {
         assert_eq!(counted(&[(1, 10.0, false), (3, 20.0, true)]).margin(4), Some(32.0));
         // Two at one position do not go together; losses beyond the margin do not count.
         assert_eq!(counted(&[(1, 10.0, true), (1, 20.0, true), (4, 65.0, true)]).margin(4), None);
-        assert_eq!(Combinations::within(0.0).margin(2), None);
+        let mut nothing = Combinations::within(0.0);
+        [0.0, 5.0].into_iter().for_each(|loss| nothing.change(loss, true));
+        assert_eq!(nothing.margin(2), None);
     }
 }

@@ -86,7 +86,7 @@ impl<S: Float> Deviations<S> {
         let positions = lattice.positions();
         self.written.clear();
         self.order.clear();
-        let room = self.found.len() * positions; // for all of them, though some may not be written
+        let room = self.found.iter().filter(|found| found.loss <= limit).count() * positions;
         if self.steps.len() < room {
             self.steps.resize(room, Step { node: S::ZERO, edge: S::ZERO });
         }

@@ -3,6 +3,9 @@
 //! A *hit* may be the best path's label of its position changed: with the best way into it, and the best path's own label
 //! after it. The pass finds every label that a path within some limit has before a label of the best path, so the walk
 //! backwards ([`super::keep`]) need not look for it again.
+//!
+//! **Cost.** A pass over the labels at each position where any label may be within the limit, and a few words a hit. **When
+//! not.** With an infinite limit, where so few labels are legal that every path is wanted, all legal labels are hits.
 
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
@@ -86,8 +89,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Finds the hits of a position: labels not opened over which a path may lose no more than the limit, and `slack`. It
-    /// looks at some labels, then at more: where very many are close, the first of them let the limit fall.
+    /// Finds the hits of a position: labels not opened over which a path may lose no more than the limit, and what two
+    /// roundings may hide (`slack` is for one). It looks at some labels, then at more: where very many are close, the first
+    /// of them let the limit fall.
     fn hit(
         &mut self,
         t: usize,
@@ -97,7 +101,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         losses: &mut Losses<S>,
     ) -> Result<(), Stop> {
         let (value, goal) = self.best_value(t, best);
-        if !self.may_be_wanted(t, goal, value - (losses.limit + slack)) {
+        if !self.may_be_wanted(t, goal, value - (losses.limit + slack + slack)) {
             hits.at[t].rest = self.memory.layers.layer(t).rest;
             return Ok(());
         }
@@ -115,7 +119,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
         let (mut rest, mut part, mut looked) = (S::FORBIDDEN, 0..node.len().min(FIRST_PART), 0);
         while !part.is_empty() {
-            let limit = losses.limit + slack;
+            let limit = losses.limit + slack + slack;
             found.clear();
             let [part_row, part_node, part_out] = [row, node, ways_out].map(|whole| &whole[part.clone()]);
             let others = S::select_reaching(add, part_row, least, part_node, part_out, value - limit, found);
@@ -130,8 +134,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                     }
                     _ => bound,
                 };
-                let loss = (value - (over_opened + node[y] + ways_out[y])).larger(S::ZERO);
                 let score = bound.larger(least) + node[y];
+                if (score + ways_out[y]).is_forbidden() {
+                    rest = rest.larger(score);
+                    continue; // found only because the limit is infinite
+                }
+                let loss = (value - (over_opened + node[y] + ways_out[y])).larger(S::ZERO);
                 // Labels not opened lead to values below the floor of their layer.
                 let back = if bound >= least { only } else { NONE };
                 hits.all.push(Hit { label: y as u32, back, score, value: score + ways_out[y], loss });
@@ -140,7 +148,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             part = part.end..node.len().min(3 * part.end);
         }
         layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
-        // A path over opened labels before is the best path if there is but one of them.
+        // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
         hits.at[t] = HitsAt { hits: first..hits.all.len(), rest, on_best: source != Source::Gathered };
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + looked)
     }
@@ -158,7 +166,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             if is_open[label as usize] {
                 continue;
             }
-            if value < limit || value.is_forbidden() {
+            if value < limit {
                 rest = rest.larger(score);
             } else if back == NONE {
                 found.push(label);

@@ -2,7 +2,7 @@
 //!
 //! After the search for the best path:
 //!
-//! 1. [`super::margin`]: what the `k`-th best path loses at most, from the best path with single labels changed. Only where
+//! 1. [`super::margin`]: what the `k`-th best path loses at most, from the best path with some labels changed. Only where
 //!    there are not so many of these (short sequences, many forbidden labels) is the margin guessed, and widened.
 //! 2. [`super::keep`]: backwards, every label on any path within the margin, as a [`super::graph`].
 //! 3. [`super::deviations`]: the paths of that graph, best first; or, where very many are equally good,
@@ -63,7 +63,7 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             None if !margin.is_legal() => return Ok(()), // there are no more
             None => f64::INFINITY,
         };
-        if gap <= margin.to_f64() {
+        if gap <= margin.to_f64() || !margin.is_legal() {
             *usual = gap;
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What the funnel remembers of each position: the opened labels, best reach first.
+//! What the funnel remembers of each position: the opened labels, in runs.
 
 use crate::kernel::Float;
 use std::cmp::Ordering;
@@ -129,7 +129,7 @@ impl<S: Float> Layers<S> {
         while at != NONE {
             let toward = &self.towards[at as usize];
             if toward.label == after {
-                return toward.floor; // the last time it was opened toward it, and so the furthest
+                return toward.floor; // the last time it was opened toward it, and never less far than before
             }
             at = toward.next;
         }

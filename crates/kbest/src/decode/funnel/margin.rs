@@ -2,10 +2,14 @@
 //!
 //! The best path with another label at one position, the best way into that label, and its own labels after it: two of
 //! these paths differ in the last position changed or in the label there, so they are distinct, and what the `k - 1`-th
-//! best of them loses, the `k`-th best path of all does not exceed. The labels opened already give the first limit; then
-//! a vector pass a position looks for others ([`super::hits`]), where floor and rest leave any within the limit, and
-//! positions that are likely to have close rivals come first, so that it falls soon. At last, changes at several
-//! positions count, too ([`super::combinations`]).
+//! best of them loses, the `k`-th best path of all does not exceed. The first limit comes from the labels opened already
+//! and from what is likely to be lost at each position, or, if these are too few, from experience. Then a vector pass a
+//! position looks for labels within it ([`super::hits`]), where floor and rest leave any, and positions that are likely to
+//! have close rivals come first, so that it falls soon. At last, changes at several positions count, too
+//! ([`super::combinations`]).
+//!
+//! **Cost.** The passes; all of them again with a wider limit if it was too low, about one time in ten. **When not.** Where
+//! there are fewer than `k - 1` labels to change to, there is no margin.
 
 use super::combinations::Combinations;
 use super::hits::{Hit, Hits};
@@ -46,7 +50,7 @@ impl Experience {
     /// Remembers what the margin was.
     fn learn(&mut self, k: usize, closest: f64, margin: f64) {
         let times = margin / closest;
-        if times.is_finite() {
+        if closest.is_finite() && times > 0.0 && times.is_finite() {
             *self = Experience { k, times: if k == self.k { 0.8 * self.times + 0.2 * times } else { times } };
         }
     }
@@ -69,8 +73,8 @@ pub(super) struct Losses<S> {
     wanted: usize, // how many of the least
     enough: usize, // hits after which it is worth while to see whether the limit falls
     opened: Vec<Change<S>>,
-    least: Vec<S>, // of those seen, the least that are wanted, at least
-    seen: usize,   // hits
+    least: Vec<S>, // as many as are wanted, the smallest seen, and those added since
+    seen: usize,   // hits among them
 }
 
 impl<S: Float> Losses<S> {
@@ -123,10 +127,10 @@ impl<S: Float> Losses<S> {
     }
 }
 
-/// What is likely to be lost where rivals are closest: the harmonic mean over three positions, none less than `least`.
-fn closest<S: Float>(order: &[(S, u32)], least: f64) -> f64 {
+/// What is likely to be lost where rivals are closest: the harmonic mean over three positions, each between two bounds.
+fn closest_rivals<S: Float>(order: &[(S, u32)], least: f64, most: f64) -> f64 {
     let three = &order[..order.len().min(3)];
-    three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least)).sum::<f64>()
+    three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least).min(most)).sum::<f64>()
 }
 
 /// Keeps the `n` smallest losses, and returns the largest of them, if there are so many.
@@ -158,7 +162,7 @@ fn keep_smallest<S: Float>(losses: &mut Vec<S>, n: usize) -> Option<S> {
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
-    /// the hits for it. `None` if there are not so many paths with one label changed.
+    /// the hits for it. `None` if there are not so many paths with labels changed.
     pub(super) fn margin_for(&mut self, k: usize, kept: &mut Kept<S>) -> Result<Option<S>, Stop> {
         let mut hits = std::mem::take(&mut self.memory.hits);
         let margin = self.margin_and_hits(k, &kept.best, &mut kept.margin, &mut hits);
@@ -177,13 +181,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.order_positions(best, order);
         self.change_to_opened(best, &mut losses.opened);
         losses.wanted = k - 1;
-        let closest = closest(order, 1e-3 * self.spread());
-        let mut limit = losses
-            .guess(order.iter().map(|&(loss, _)| loss))
-            .unwrap_or_else(|| S::from_f64_up(experience.limit(k, closest)));
+        let closest = closest_rivals(order, 1e-3 * self.spread(), self.spread());
+        let guess = losses.guess(order.iter().map(|&(loss, _)| loss));
+        let mut limit = guess.unwrap_or_else(|| S::from_f64_up(experience.limit(k, closest)));
         loop {
             losses.begin(limit);
-            self.hit_all(order.iter().map(|&(_, t)| t as usize), slack + slack, best, hits, losses)?;
+            self.hit_all(order.iter().map(|&(_, t)| t as usize), slack, best, hits, losses)?;
             let combined = match losses.limit {
                 within if k >= MANY_PATHS && within.is_legal() => {
                     losses.combined(k, within, best.len(), hits)
@@ -192,7 +195,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             };
             match combined.or_else(|| losses.last(hits.all())) {
                 Some(margin) if margin <= limit => {
-                    experience.learn(k, closest, margin.to_f64());
+                    if guess.is_none() {
+                        experience.learn(k, closest, margin.to_f64());
+                    }
                     hits.within = margin + slack + slack;
                     return Ok(Some(margin + slack));
                 }
@@ -205,8 +210,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// More than this limit; infinity if it is past what any label can lose.
     fn wider(&self, limit: S) -> S {
-        let wider = 2.0 * limit.to_f64();
-        S::from_f64_up(if wider > 0.0 && wider < 4.0 * self.spread() { wider } else { f64::INFINITY })
+        let wider = (2.0 * limit.to_f64()).max(1e-2 * self.spread());
+        S::from_f64_up(if wider < 4.0 * self.spread() { wider } else { f64::INFINITY })
     }
 
     /// The scale of the scores: the largest of an edge and that of a node.
@@ -220,7 +225,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         order.clear();
         for t in 0..best.len() {
             let (value, goal) = self.best_value(t, best);
-            let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).typical };
+            let way_out = if goal == Goal::Any { S::ZERO } else { self.edges.bounds(t + 1).least_way_out() };
             order.push((value - (self.memory.layers.layer(t).rest + way_out), t as u32));
         }
         order.sort_unstable_by(|(a, _), (b, _)| by_size(a, b));

@@ -30,7 +30,7 @@ mod layers;
 mod margin;
 mod search;
 
-use super::{Decode, Decoded, Scratch, with_tally};
+use super::{Decode, Decoded, Scratch, Viterbi, with_tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
@@ -70,6 +70,8 @@ impl<S: Float> Decode<S> for Funnel {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
+            // What paths lose then says nothing.
+            Err(Stop::Overflow) => Viterbi.search(lattice, k, scratch, out),
         }
     }
 }
@@ -89,6 +91,9 @@ pub(crate) fn try_search<S: Float>(
             memory.push_best(out);
             Ok(())
         } else {
+            if lattice.may_overflow() {
+                return Err(Stop::Overflow);
+            }
             kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)
         }
     }))

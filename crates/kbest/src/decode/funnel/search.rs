@@ -17,6 +17,8 @@ pub(crate) enum Stop {
     NoPath,
     /// More work than allowed: little can be pruned here.
     OverBudget,
+    /// Scores so large that sums of them may be infinite: no k best paths from differences of scores.
+    Overflow,
 }
 
 /// How much work a search may do, in vector steps of a Viterbi that reads every edge.
@@ -375,8 +377,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(sure)
     }
 
-    /// The best opened label before `y` and the value it leads to; the lowest among equals, though they are walked in
-    /// descending reach. At the first position, the start score.
+    /// The best opened label before `y` and the value it leads to; the lowest among equals, in whatever order they are
+    /// walked. At the first position, the start score.
     #[inline(always)]
     fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
         if t == 0 {
@@ -384,6 +386,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
         for run in self.memory.layers.runs(t - 1) {
+            if run.most < value {
+                continue;
+            }
             for (index, entry) in (run.first..).zip(run.entries) {
                 // Upper bound: neither this label nor any of less reach leads to what is found already.
                 if entry.reach < value {
