@@ -386,9 +386,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
         for run in self.memory.layers.runs(t - 1) {
-            if run.most < value {
-                continue;
-            }
             for (index, entry) in (run.first..).zip(run.entries) {
                 // Upper bound: neither this label nor any of less reach leads to what is found already.
                 if entry.reach < value {
