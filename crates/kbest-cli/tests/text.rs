@@ -5,6 +5,7 @@ mod common;
 
 use common::kbest;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -391,4 +392,28 @@ fn every_algorithm_learns() {
         let right = accuracy(&model, &folder.path("test.tsv"));
         assert!(right > 0.6, "{options:?}: {right}");
     }
+}
+
+/// Counted from labels, and found without them.
+#[test]
+fn hidden_markov_models() {
+    let folder = Folder::with_corpus(12, 200);
+    let (train, test) = (folder.path("train.tsv"), folder.path("test.tsv"));
+    let counted = folder.train("train.tsv", "counted.kbest", &["--algorithm", "hmm"]);
+    assert!(accuracy(&counted, &test) > 0.85);
+
+    let found = ["--algorithm", "baum-welch", "--states", "4", "--epochs", "5"];
+    let model = folder.train("train.tsv", "found.kbest", &found);
+    let tagged = run(&["tag", "-m", &model, &test]);
+    let states: BTreeSet<&str> = tagged.lines().filter_map(|line| line.rsplit('\t').next()).collect();
+    assert!(states.iter().all(|state| state.is_empty() || state.starts_with('S')), "{states:?}");
+    assert!(states.iter().filter(|state| !state.is_empty()).count() > 1, "{states:?}");
+    let again = folder.train("train.tsv", "again.kbest", &found);
+    assert_eq!(fs::read(model).unwrap(), fs::read(again).unwrap(), "the same seed, another model");
+
+    let model = folder.path("none.kbest");
+    let output = kbest().args(["train", &train, "-m", &model, "--algorithm", "baum-welch"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && told.contains("--states"), "{told}");
+    assert!(!Path::new(&model).exists());
 }

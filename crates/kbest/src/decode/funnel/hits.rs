@@ -9,7 +9,7 @@
 
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
-use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border};
+use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border, largest_ways_out};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
@@ -116,7 +116,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         };
         let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
         let only = if let Source::Only(index) = source { index } else { NONE };
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
+        layers.mark(t, is_open, true);
         let (mut rest, mut part, mut looked) = (S::FORBIDDEN, 0..node.len().min(FIRST_PART), 0);
         while !part.is_empty() {
             let limit = losses.limit + slack + slack;
@@ -147,7 +147,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             losses.tighten(&hits.all);
             part = part.end..node.len().min(3 * part.end);
         }
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
+        layers.mark(t, is_open, false);
         // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
         hits.at[t] = HitsAt { hits: first..hits.all.len(), rest, on_best: source != Source::Gathered };
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + looked)
@@ -156,12 +156,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Opens the labels of position `t` that lead to a value of at least `limit` at the best path's next label, or at the
     /// end. They are among the hits.
     pub(super) fn open_hits(&mut self, t: usize, goal: Goal, limit: S) -> Result<(), Stop> {
-        let ways_out =
-            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
+        let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let Memory { layers, hits, found, fresh, is_open, .. } = &mut *self.memory;
         let HitsAt { hits: range, mut rest, .. } = hits.at[t].clone();
         found.clear();
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
+        layers.mark(t, is_open, true);
         for &Hit { label, back, score, value, .. } in &hits.all[range] {
             if is_open[label as usize] {
                 continue;
@@ -174,7 +173,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(label as usize) });
             }
         }
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
+        layers.mark(t, is_open, false);
         let job = Job { t, goal, floor: limit };
         self.memory.jobs.push(job);
         self.open_found(job, rest)?;

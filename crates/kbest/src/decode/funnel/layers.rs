@@ -171,6 +171,11 @@ impl<S: Float> Layers<S> {
         self.runs(t).flat_map(|run| (run.first..).zip(run.entries))
     }
 
+    /// Marks the opened labels of a position, or takes the marks back.
+    pub(super) fn mark(&self, t: usize, marks: &mut [bool], mark: bool) {
+        self.opened(t).for_each(|(_, entry)| marks[entry.label as usize] = mark);
+    }
+
     #[inline(always)]
     pub(super) fn entry(&self, index: u32) -> &Entry<S> {
         &self.entries[index as usize]

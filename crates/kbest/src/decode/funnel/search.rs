@@ -240,7 +240,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         fresh.clear();
     }
 
-    pub(super) fn is_last(&self, t: usize) -> bool {
+    fn is_last(&self, t: usize) -> bool {
         t + 1 == self.lattice.positions()
     }
 
@@ -335,10 +335,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
         let Memory { layers, values, buffer, ways_out: spread, found, .. } = &mut *self.memory;
         let ways_out = match goal {
-            Goal::Any if t + 1 == self.lattice.positions() => {
-                as_slice(border(self.lattice.end()), spread, node.len())
-            }
-            Goal::Any => as_slice(self.edges.bounds(t + 1).row, spread, node.len()),
+            Goal::Any => as_slice(largest_ways_out(self.lattice, self.edges, t), spread, node.len()),
             Goal::Label(y) => &self.edges.column(t + 1, y as usize, spread)[..node.len()],
         };
         let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
@@ -352,9 +349,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Forgets the found labels that are open already.
     fn drop_opened(&mut self, t: usize) {
         let Memory { layers, found, is_open, .. } = &mut *self.memory;
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = true);
+        layers.mark(t, is_open, true);
         found.retain(|&y| !is_open[y as usize]);
-        layers.opened(t).for_each(|(_, entry)| is_open[entry.label as usize] = false);
+        layers.mark(t, is_open, false);
     }
 
     /// Finds the best way into each found label, and returns what one of them is sure to reach.
@@ -410,8 +407,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn settle(&mut self, job: Job<S>, mut rest: S) -> Option<S> {
         let Job { t, goal, floor } = job;
         let node = self.lattice.node_row(t);
-        let ways_out =
-            if self.is_last(t) { border(self.lattice.end()) } else { self.edges.bounds(t + 1).row };
+        let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let mut need: Option<S> = None;
         let waiting = self.memory.jobs.len();
         for i in 0..self.memory.candidates.len() {
@@ -480,6 +476,15 @@ fn smaller<S: Float>(a: S, b: S) -> S {
 /// Start or end scores as bounds.
 pub(super) fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
     scores.map_or(PerLabel::All(S::ZERO), PerLabel::Each)
+}
+
+/// The largest edge out of each label at `t`; at the last position, the end scores.
+pub(super) fn largest_ways_out<'a, S: Float, E: EdgeScores<S>>(
+    lattice: &'a Lattice<'_, S>,
+    edges: &'a E,
+    t: usize,
+) -> PerLabel<'a, S> {
+    if t + 1 == lattice.positions() { border(lattice.end()) } else { edges.bounds(t + 1).row }
 }
 
 /// One bound a label, spread out if it is the same for all.
