@@ -14,7 +14,7 @@
 //! of paths found is limited, and beyond that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
 use super::graph::{END, Graph, NONE, Way};
-use super::layers::by_size;
+use super::sorting::{by_size, keep_smallest};
 use crate::decode::{Decoded, Path};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -60,25 +60,22 @@ impl<S: Float> Deviations<S> {
     ) -> bool {
         let Some(limit) = self.find(graph, k, limit, slack) else { return false };
         self.write_all(lattice, graph, limit, out);
-        // The sum may overflow, as the judge's does: a path less.
-        let legal = !self.written.iter().any(|path| path.score.is_forbidden());
-        if legal {
-            let Deviations { written, order, .. } = self;
-            let others = &mut order[1..]; // the best path is the first one, whatever others score as much
-            others.sort_unstable_by(|(a, _), (b, _)| by_size(b, a));
-            for equal in others.chunk_by_mut(|(a, _), (b, _)| a == b) {
-                let labels = |&(_, place): &(S, u32)| written[place as usize].labels.iter().rev();
-                equal.sort_unstable_by(|a, b| labels(a).cmp(labels(b)));
-            }
-            for &(_, place) in order.iter().take(k) {
-                out.paths.push(std::mem::take(&mut written[place as usize]));
-            }
-            order.drain(..k.min(order.len()));
+        let Deviations { written, order, .. } = self;
+        let others = &mut order[1..]; // the best path is the first one, whatever others score as much
+        others.sort_unstable_by(|(a, _), (b, _)| by_size(b, a));
+        for equal in others.chunk_by_mut(|(a, _), (b, _)| a == b) {
+            let labels = |&(_, place): &(S, u32)| written[place as usize].labels.iter().rev();
+            equal.sort_unstable_by(|a, b| labels(a).cmp(labels(b)));
         }
-        for &(_, place) in &self.order {
-            out.give_back(std::mem::take(&mut self.written[place as usize]));
+        for (rank, &(_, place)) in order.iter().enumerate() {
+            let path = std::mem::take(&mut written[place as usize]);
+            if rank < k {
+                out.paths.push(path);
+            } else {
+                out.give_back(path);
+            }
         }
-        legal
+        true
     }
 
     /// Writes the paths found that lose no more than `limit`.
@@ -154,12 +151,9 @@ impl<S: Float> Deviations<S> {
     /// The limit, or what the `k`-th best of the paths found loses if that is less. A path that is among the `k` best by
     /// its score, too, may lose more than that only by rounding, twice.
     fn tighten(&mut self, k: usize, limit: S, slack: S) -> S {
-        if self.found.len() < k {
-            return limit;
-        }
         self.losses.clear();
         self.losses.extend(self.found.iter().map(|found| found.loss));
-        let (_, &mut last, _) = self.losses.select_nth_unstable_by(k - 1, by_size);
+        let Some(last) = keep_smallest(&mut self.losses, k) else { return limit };
         let tight = last + slack + slack;
         if tight < limit { tight } else { limit }
     }

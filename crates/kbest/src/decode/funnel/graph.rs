@@ -7,7 +7,8 @@
 //! **Cost.** A few words a label and a way. Made by one walk backwards (`keep.rs`), read by the enumeration
 //! (`deviations.rs`).
 
-use super::layers::{Entry, sort_few};
+use super::layers::Entry;
+use super::sorting::sort_few;
 use crate::kernel::Float;
 use crate::label::LabelId;
 

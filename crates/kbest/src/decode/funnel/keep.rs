@@ -10,7 +10,7 @@
 
 use super::graph::{END, Graph, Node};
 use super::layers::Entry;
-use super::margin::Margin;
+use super::margin;
 use super::search::{Budget, Goal, Memory, Search, Stop};
 use crate::decode::Tally;
 use crate::decode::path_space::{self, Columns, Survivors};
@@ -22,7 +22,7 @@ use crate::lattice::{EdgeScores, Lattice};
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
     pub(super) best: Vec<u32>, // the search's entries of the best path
-    pub(super) margin: Margin<S>,
+    pub(super) margin: margin::Memory<S>,
     pub(super) graph: Graph<S>,
     offsets: Vec<usize>, // the same labels listed: T + 1
     labels: Vec<LabelId>,

@@ -1,7 +1,7 @@
 //! What the funnel remembers of each position: the opened labels, in runs.
 
+use super::sorting::sort_few;
 use crate::kernel::Float;
-use std::cmp::Ordering;
 
 /// No segment, no entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -207,47 +207,6 @@ impl<S: Float> Layers<S> {
             *entry = at;
             at = self.entries[at as usize].back;
         }
-    }
-}
-
-/// Up to this many items are best sorted by insertion.
-const FEW: usize = 24;
-
-/// Sorts, the smallest size first; there are few labels to a position, so insertion mostly beats a general sort.
-#[inline(always)]
-pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
-    if items.len() > FEW {
-        return sort_many(items, size);
-    }
-    for i in 1..items.len() {
-        let moving = items[i];
-        let mut j = i;
-        while j > 0 && size(&items[j - 1]) > size(&moving) {
-            items[j] = items[j - 1];
-            j -= 1;
-        }
-        items[j] = moving;
-    }
-}
-
-/// The same for more: a sort is much faster on pairs of a size and a place than on what stands there.
-#[cold]
-fn sort_many<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
-    let mut places: Vec<(S, u32)> = items.iter().map(size).zip(0..).collect();
-    places.sort_unstable_by(|(a, _), (b, _)| by_size(a, b));
-    let sorted: Vec<T> = places.iter().map(|&(_, place)| items[place as usize]).collect();
-    items.copy_from_slice(&sorted);
-}
-
-/// Ascending; legal scores and their differences are ordered.
-#[inline(always)]
-pub(super) fn by_size<S: Float>(a: &S, b: &S) -> Ordering {
-    if a < b {
-        Ordering::Less
-    } else if b < a {
-        Ordering::Greater
-    } else {
-        Ordering::Equal
     }
 }
 

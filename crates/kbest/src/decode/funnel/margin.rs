@@ -14,8 +14,8 @@
 use super::combinations::Combinations;
 use super::hits::{Hit, Hits};
 use super::keep::Kept;
-use super::layers::by_size;
 use super::search::{Goal, Search, Stop};
+use super::sorting::{by_size, keep_smallest};
 use crate::decode::Tally;
 use crate::kernel::Float;
 use crate::lattice::EdgeScores;
@@ -23,12 +23,9 @@ use crate::lattice::EdgeScores;
 /// From this many paths on, changes at several positions are counted.
 const MANY_PATHS: usize = 16;
 
-/// Up to this many of the least losses are gathered one by one.
-const FEW: usize = 8;
-
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Margin<S> {
+pub(super) struct Memory<S> {
     order: Vec<(S, u32)>, // positions, those first that are likely to have hits that lose little
     losses: Losses<S>,
     experience: Experience,
@@ -112,8 +109,12 @@ impl<S: Float> Losses<S> {
     }
 
     /// A margin within which `k` paths lie, changes at several positions counted, if there are so many within the limit.
-    fn combined(&self, k: usize, limit: S, positions: usize, hits: &Hits<S>) -> Option<S> {
-        let mut paths = Combinations::within(limit.to_f64());
+    /// Not for few paths: it would hardly be less than that of single changes.
+    fn combined(&self, k: usize, positions: usize, hits: &Hits<S>) -> Option<S> {
+        if k < MANY_PATHS || !self.limit.is_legal() {
+            return None;
+        }
+        let mut paths = Combinations::within(self.limit.to_f64());
         let mut opened = self.opened.iter().peekable();
         for t in 0..positions {
             while let Some(change) = opened.next_if(|change| change.t == t) {
@@ -133,33 +134,6 @@ fn closest_rivals<S: Float>(order: &[(S, u32)], least: f64, most: f64) -> f64 {
     three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least).min(most)).sum::<f64>()
 }
 
-/// Keeps the `n` smallest losses, and returns the largest of them, if there are so many.
-fn keep_smallest<S: Float>(losses: &mut Vec<S>, n: usize) -> Option<S> {
-    if n > losses.len() {
-        return None;
-    }
-    if n > FEW {
-        losses.select_nth_unstable_by(n - 1, by_size);
-        losses.truncate(n);
-        return losses.last().copied();
-    }
-    for new in 0..losses.len() {
-        // The smallest so far are in front, in order.
-        let loss = losses[new];
-        if new >= n && losses[n - 1] <= loss {
-            continue;
-        }
-        let mut i = new.min(n - 1);
-        while i > 0 && losses[i - 1] > loss {
-            losses[i] = losses[i - 1];
-            i -= 1;
-        }
-        losses[i] = loss;
-    }
-    losses.truncate(n);
-    losses.last().copied()
-}
-
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
     /// the hits for it. `None` if there are not so many paths with labels changed.
@@ -174,7 +148,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         &mut self,
         k: usize,
         best: &[u32],
-        Margin { order, losses, experience }: &mut Margin<S>,
+        Memory { order, losses, experience }: &mut Memory<S>,
         hits: &mut Hits<S>,
     ) -> Result<Option<S>, Stop> {
         let slack = self.loss_slack();
@@ -187,12 +161,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         loop {
             losses.begin(limit);
             self.hit_all(order.iter().map(|&(_, t)| t as usize), slack, best, hits, losses)?;
-            let combined = match losses.limit {
-                within if k >= MANY_PATHS && within.is_legal() => {
-                    losses.combined(k, within, best.len(), hits)
-                }
-                _ => None,
-            };
+            let combined = losses.combined(k, best.len(), hits);
             match combined.or_else(|| losses.last(hits.all())) {
                 Some(margin) if margin <= limit => {
                     if guess.is_none() {

@@ -29,6 +29,7 @@ mod keep;
 mod layers;
 mod margin;
 mod search;
+mod sorting;
 
 use super::{Decode, Decoded, Scratch, Viterbi, with_tally};
 use crate::error::{Error, Result};
