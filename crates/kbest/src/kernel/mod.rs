@@ -80,7 +80,7 @@ pub fn level() -> Level {
 
 #[cfg(target_arch = "x86_64")]
 fn best_level() -> Level {
-    if is_x86_feature_detected!("avx512f") {
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
         Level::Avx512
     } else if is_x86_feature_detected!("avx2") {
         Level::Avx2

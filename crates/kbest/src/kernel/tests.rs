@@ -20,7 +20,7 @@ macro_rules! on_each_level {
         #[cfg(target_arch = "x86_64")]
         #[allow(unused_unsafe)]
         {
-            if is_x86_feature_detected!("avx512f") {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
                 use super::x86::$avx512 as $kernels;
                 // SAFETY: the CPU has just said so.
                 unsafe { $check }
@@ -82,6 +82,22 @@ macro_rules! twin_tests {
                         let expected = scalar::select_reaching(add, &a, least, &b, &c, limit, &mut wanted);
                         assert_eq!((others, found), (expected, wanted));
                         assert_eq!(kernels::largest_value(add, &a, &b), scalar::largest_value(add, &a, &b));
+                    });
+                }
+
+                /// Rows too long for a label to be expected in every vector.
+                #[test]
+                fn selection_from_long_rows(
+                    row in proptest::collection::vec(-9i32..9, 520usize..600), limit in -9i32..30, repeat in 1usize..9,
+                ) {
+                    let row: Vec<$float> = row.iter().map(|&score| (score / repeat as i32) as $float).collect();
+                    let zeros = vec![0.0; row.len()];
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        let (mut found, mut wanted) = (vec![7], vec![7]);
+                        let limit = limit as $float;
+                        let others = kernels::select_reaching(1.0, &row, -5.0, &row, &zeros, limit, &mut found);
+                        let expected = scalar::select_reaching(1.0, &row, -5.0, &row, &zeros, limit, &mut wanted);
+                        assert_eq!((others, found), (expected, wanted));
                     });
                 }
 

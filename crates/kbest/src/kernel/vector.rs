@@ -30,7 +30,28 @@ pub(super) trait Vector: Copy {
     unsafe fn at_least(self, other: Self) -> u32;
     /// The bits of `key.at_least(limit)`, and this vector with minus infinity in those lanes.
     unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self);
+    /// Writes the places of the bits that are set, counted from `first`, and returns where the next would go. There must be
+    /// room for [`MOST_LANES`].
+    #[inline(always)]
+    unsafe fn write_places(mut hits: u32, first: u32, mut next: *mut u32) -> *mut u32 {
+        while hits != 0 {
+            // SAFETY: there is room for as many as there are lanes.
+            unsafe {
+                next.write(first + hits.trailing_zeros());
+                next = next.add(1);
+            }
+            hits &= hits - 1;
+        }
+        next
+    }
 }
+
+/// No vector has more lanes.
+const MOST_LANES: usize = 16;
+
+/// In rows no longer than this it takes less time to write down what a vector has found, even if that is nothing, than to
+/// guess wrong whether it has found anything (measured).
+const SHORT: usize = 512;
 
 /// A register of `f64` that can be filled from scores of type `E`: sums of many products are kept in `f64` even where
 /// the factors are `f32`.
@@ -259,24 +280,25 @@ pub(super) unsafe fn select_reaching<V: Vector>(
         return super::scalar::select_reaching(add, row, least, node, way_out, threshold, found);
     }
     // Room for all labels at once: a call inside the loop, even one never made, would spill all vectors to memory.
-    found.reserve(length);
+    found.reserve(length + MOST_LANES);
     // SAFETY: a vector fits wherever one is selected from, and each label is found at most once, so all fit behind the
-    // list; the caller has the CPU feature.
+    // list, and a vector's lanes behind them; the caller has the CPU feature.
     unsafe {
         let first = found.as_mut_ptr().add(found.len());
         let mut next = first;
         let rows = [row.as_ptr(), node.as_ptr(), way_out.as_ptr()];
         let limits = [V::splat(add), V::splat(least), V::splat(threshold)];
         let mut others = [V::splat(V::Element::FORBIDDEN); 2];
+        let often = length <= SHORT;
         let mut y = 0;
         while y + 2 * lanes <= length {
-            others[0] = select_in_vector(y, 0, rows, limits, &mut next).larger(others[0]);
-            others[1] = select_in_vector(y + lanes, 0, rows, limits, &mut next).larger(others[1]);
+            others[0] = select_in_vector(y, 0, often, rows, limits, &mut next).larger(others[0]);
+            others[1] = select_in_vector(y + lanes, 0, often, rows, limits, &mut next).larger(others[1]);
             y += 2 * lanes;
         }
         while y < length {
             let at = y.min(length - lanes);
-            others[0] = select_in_vector(at, y - at, rows, limits, &mut next).larger(others[0]);
+            others[0] = select_in_vector(at, y - at, often, rows, limits, &mut next).larger(others[0]);
             y += lanes;
         }
         found.set_len(found.len() + next.offset_from_unsigned(first));
@@ -285,15 +307,17 @@ pub(super) unsafe fn select_reaching<V: Vector>(
 }
 
 /// One vector of [`select_reaching`]: writes what it finds but for the first `seen` labels to `next` and moves that on,
-/// and returns the values of the labels that it does not find.
+/// and returns the values of the labels that it does not find. Whether it finds any is not asked if that is to be expected
+/// `often`.
 ///
 /// # Safety
-/// A vector must fit at `y` in all rows (row, node, way out), and what is found behind `next`; the limits are add, least
+/// A vector must fit at `y` in all rows (row, node, way out), and [`MOST_LANES`] behind `next`; the limits are add, least
 /// and threshold.
 #[inline(always)]
 unsafe fn select_in_vector<V: Vector>(
     y: usize,
     seen: usize,
+    often: bool,
     [row, node, way_out]: [*const V::Element; 3],
     [add, least, threshold]: [V; 3],
     next: &mut *mut u32,
@@ -302,11 +326,9 @@ unsafe fn select_in_vector<V: Vector>(
     unsafe {
         let value = add.add(V::load(row.add(y))).larger(least).add(V::load(node.add(y)));
         let (hits, others) = value.split_at_least(value.add(V::load(way_out.add(y))), threshold);
-        let mut fresh = hits >> seen << seen;
-        while fresh != 0 {
-            next.write(y as u32 + fresh.trailing_zeros());
-            *next = next.add(1);
-            fresh &= fresh - 1;
+        let fresh = hits >> seen << seen;
+        if often || fresh != 0 {
+            *next = V::write_places(fresh, y as u32, *next);
         }
         others
     }

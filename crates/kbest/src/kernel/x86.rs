@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 macro_rules! implement_vector {
     ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident,
      |$x:ident| $finite_magnitude:expr, |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
-     |$rest:ident, $key:ident, $limit:ident| $split:expr) => {
+     |$rest:ident, $key:ident, $limit:ident| $split:expr $(, $write_places:ident)?) => {
         impl Vector for $vector {
             type Element = $element;
             const LANES: usize = $lanes;
@@ -60,6 +60,13 @@ macro_rules! implement_vector {
                 // SAFETY: the caller promises the CPU feature.
                 unsafe { $split }
             }
+            $(
+                #[inline(always)]
+                unsafe fn write_places(hits: u32, first: u32, next: *mut u32) -> *mut u32 {
+                    // SAFETY: the caller promises room and the CPU feature.
+                    unsafe { $write_places(hits, first, next) }
+                }
+            )?
         }
     };
 }
@@ -81,6 +88,21 @@ unsafe fn largest_of_two(v: __m128d) -> f64 {
     unsafe { _mm_cvtsd_f64(_mm_max_sd(v, _mm_unpackhi_pd(v, v))) }
 }
 
+/// The places of up to sixteen bits, without a loop whose end cannot be foreseen.
+///
+/// # Safety
+/// There must be room for sixteen places; AVX-512 and POPCNT.
+#[inline(always)]
+unsafe fn write_compressed(hits: u32, first: u32, next: *mut u32) -> *mut u32 {
+    // SAFETY: as the caller promises; there are no more than sixteen bits.
+    unsafe {
+        let lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        let places = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
+        _mm512_storeu_epi32(next.cast(), _mm512_maskz_compress_epi32(hits as __mmask16, places));
+        next.add(hits.count_ones() as usize)
+    }
+}
+
 implement_vector!(
     __m512,
     f32,
@@ -100,7 +122,8 @@ implement_vector!(
     |rest, key, limit| {
         let hits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(key, limit);
         (hits as u32, _mm512_mask_mov_ps(rest, hits, _mm512_set1_ps(f32::NEG_INFINITY)))
-    }
+    },
+    write_compressed
 );
 implement_vector!(
     __m512d,
@@ -121,7 +144,8 @@ implement_vector!(
     |rest, key, limit| {
         let hits = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(key, limit);
         (hits as u32, _mm512_mask_mov_pd(rest, hits, _mm512_set1_pd(f64::NEG_INFINITY)))
-    }
+    },
+    write_compressed
 );
 implement_vector!(
     __m256,
@@ -195,7 +219,7 @@ implement_widen!(__m256d, f32, |from| _mm256_cvtps_pd(_mm_loadu_ps(from)), |a, b
 });
 implement_widen!(__m256d, f64, |from| _mm256_loadu_pd(from), |a, b, c| _mm256_add_pd(_mm256_mul_pd(a, b), c));
 
-compile_kernels!(avx512_f32, "avx512f", __m512, __m512d, f32);
-compile_kernels!(avx512_f64, "avx512f", __m512d, __m512d, f64);
+compile_kernels!(avx512_f32, "avx512f,popcnt", __m512, __m512d, f32);
+compile_kernels!(avx512_f64, "avx512f,popcnt", __m512d, __m512d, f64);
 compile_kernels!(avx2_f32, "avx2", __m256, __m256d, f32);
 compile_kernels!(avx2_f64, "avx2", __m256d, __m256d, f64);
