@@ -16,6 +16,10 @@ const SAMPLE: usize = 4096;
 /// With no more than one exception in this many edges, a column is put together from the exceptions.
 const FEW_EXCEPTIONS: usize = 16;
 
+/// Up to this many labels, a second, transposed matrix has its place in the cache beside the first: no way to a column is
+/// faster.
+const COLUMNS_AT_HAND: usize = 512;
+
 /// With more labels than this, walking down a column costs little next to the pass that needed it, and a second copy
 /// of the matrix costs much memory.
 const COLUMNS_UP_TO: usize = 1024;
@@ -181,7 +185,8 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
-        if self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels {
+        let few_exceptions = self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels;
+        if self.labels > COLUMNS_AT_HAND && few_exceptions {
             return self.as_sparse().column(t, y, buffer);
         }
         if self.labels > COLUMNS_UP_TO {
