@@ -98,6 +98,13 @@ impl<S: Float> Decoded<S> {
         &self.paths[0]
     }
 
+    /// Forgets all paths but the first `k`, and keeps their memory.
+    pub(crate) fn keep_paths(&mut self, k: usize) {
+        if k < self.paths.len() {
+            self.spare.extend(self.paths.drain(k..));
+        }
+    }
+
     /// Forgets the paths but keeps their memory.
     pub(crate) fn clear_paths(&mut self) {
         self.spare.append(&mut self.paths);
@@ -122,14 +129,9 @@ impl<S: Float> Decoded<S> {
         &mut self.paths[last].labels
     }
 
-    /// A path of an earlier answer, for its memory; [`Decoded::give_back`] keeps it.
+    /// A path of an earlier answer, for its memory.
     pub(crate) fn take_spare(&mut self) -> Path<S> {
         self.spare.pop().unwrap_or_default()
-    }
-
-    /// Keeps a path for its memory.
-    pub(crate) fn give_back(&mut self, path: Path<S>) {
-        self.spare.push(path);
     }
 }
 

@@ -9,42 +9,46 @@
 
 /// Steps of the largest loss counted.
 const STEPS: usize = 64;
+const LAST: usize = STEPS - 1;
 
-/// Numbers of paths by what they lose: no steps, one step, and so on.
-type Counts = [f32; STEPS];
+/// Numbers of paths by what they lose: no steps, one step, and so on. Where they are too many, fewer are counted.
+type Counts = [u8; STEPS];
+
+/// The same with zeros in front, for what is less than nothing.
+type Shifted = [u8; 2 * STEPS];
 
 /// The count, position by position.
 pub(super) struct Combinations {
     margin: f64,
     steps_per_loss: f64,
-    earlier: [f32; 2 * STEPS], // with changes up to two positions before; zeros in front, for what is less than nothing
-    before: Counts,            // up to the position before
-    now: Counts,               // up to this position
+    alone: Shifted,   // the best path
+    earlier: Shifted, // with changes up to two positions before
+    before: Counts,   // up to the position before
+    now: Counts,      // up to this position
 }
 
 impl Combinations {
     /// Begins to count paths that lose at most `margin`.
     pub(super) fn within(margin: f64) -> Self {
-        let (mut best, mut earlier) = ([0.0; STEPS], [0.0; 2 * STEPS]);
-        (best[0], earlier[STEPS]) = (1.0, 1.0);
+        let (mut best, mut alone) = ([0; STEPS], [0; 2 * STEPS]);
+        (best[0], alone[STEPS]) = (1, 1);
         let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { f64::INFINITY };
-        Combinations { margin, steps_per_loss, earlier, before: best, now: best }
+        Combinations { margin, steps_per_loss, alone, earlier: alone, before: best, now: best }
     }
 
-    /// Adds a change at this position. If the best path does not come to it by its own label before (`on_best`), it may
-    /// be changed before, too, so that the change stands alone.
+    /// Adds changes at this position. If the best path does not come to them by its own label before (`on_best`), it may be
+    /// changed before, too, so that each of them stands alone.
     #[inline(always)]
-    pub(super) fn change(&mut self, loss: f64, on_best: bool) {
-        let step = (loss * self.steps_per_loss).min(STEPS as f64) as usize + 1; // the minimum with NaN is the other
-        if step >= STEPS {
-            return;
+    pub(super) fn change(&mut self, losses: impl Iterator<Item = f64>, on_best: bool) {
+        let with = if on_best { &self.earlier } else { &self.alone };
+        let mut now = self.now; // to be kept in registers
+        for loss in losses {
+            // Rounded up to the next step; what is past the last one adds zeros. No branch, as none could be foreseen.
+            let step = usize::from((loss * self.steps_per_loss).min(LAST as f64) as u8);
+            let with = &with[LAST - step..][..STEPS];
+            now.iter_mut().zip(with).for_each(|(now, &with)| *now = now.saturating_add(with));
         }
-        if on_best {
-            let earlier = &self.earlier[STEPS - step..2 * STEPS - step];
-            self.now.iter_mut().zip(earlier).for_each(|(now, earlier)| *now += earlier);
-        } else {
-            self.now[step] += 1.0;
-        }
+        self.now = now;
     }
 
     /// Goes on to the next position.
@@ -55,10 +59,10 @@ impl Combinations {
 
     /// A margin within which `k` paths lie, if there are so many.
     pub(super) fn margin(&self, k: usize) -> Option<f64> {
-        let mut paths = 0.0;
-        let enough = |count: &f32| {
-            paths += count;
-            paths >= k as f32
+        let mut paths = 0;
+        let enough = |&count: &u8| {
+            paths += usize::from(count);
+            paths >= k
         };
         let step = self.now.iter().position(enough)?;
         Some(self.margin * step as f64 / STEPS as f64)
@@ -74,7 +78,7 @@ mod tests {
         let counted = |changes: &[(usize, f64, bool)]| {
             let mut paths = Combinations::within(64.0);
             for t in 0..8 {
-                changes.iter().filter(|c| c.0 == t).for_each(|c| paths.change(c.1, c.2));
+                changes.iter().filter(|c| c.0 == t).for_each(|c| paths.change([c.1].into_iter(), c.2));
                 paths.next_position();
             }
             paths
@@ -92,7 +96,7 @@ mod tests {
         // Two at one position do not go together; losses beyond the margin do not count.
         assert_eq!(counted(&[(1, 10.0, true), (1, 20.0, true), (4, 65.0, true)]).margin(4), None);
         let mut nothing = Combinations::within(0.0);
-        [0.0, 5.0].into_iter().for_each(|loss| nothing.change(loss, true));
+        nothing.change([0.0, 5.0].into_iter(), true);
         assert_eq!(nothing.margin(2), None);
     }
 }

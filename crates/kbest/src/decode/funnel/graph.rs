@@ -2,15 +2,16 @@
 //!
 //! A graph of *nodes* (a label at a position) and *ways* (an edge into a node, from a label before it). The first way into
 //! a node is its best one; what another way *loses* against it, every path that takes it loses. The end behind the last
-//! position is a node, too, the first of all; then follow those of the last position, and so on towards the start.
+//! position is a node, too, the first of all; then follow those of the best path, the last position first; then all others,
+//! position by position likewise.
 //!
 //! **Cost.** A few words a label and a way. Made by one walk backwards (`keep.rs`), read by the enumeration
 //! (`deviations.rs`).
 
-use super::layers::Entry;
-use super::sorting::sort_few;
+use super::layers::{Entry, Layers};
 use crate::kernel::Float;
 use crate::label::LabelId;
+use std::ops::Range;
 
 /// No node, no way.
 pub(super) const NONE: u32 = u32::MAX;
@@ -26,7 +27,7 @@ pub(super) struct Node<S> {
     pub(super) label: LabelId,
     /// The search's entry for it.
     pub(super) entry: u32,
-    /// Its ways in, the best one first, then what loses least; none at position 0.
+    /// Its ways in, the best one first; none at position 0.
     pub(super) first: u32,
     pub(super) past: u32,
     /// Forward score.
@@ -37,6 +38,14 @@ pub(super) struct Node<S> {
     pub(super) branch: u32,
     /// The least that any path to it loses but the best one.
     pub(super) gap: S,
+}
+
+impl<S> Node<S> {
+    /// Whether no way into it is known.
+    #[inline(always)]
+    pub(super) fn has_no_way(&self) -> bool {
+        self.first == self.past
+    }
 }
 
 /// A way into a node.
@@ -58,18 +67,43 @@ pub(super) struct Way<S> {
 pub(super) struct Graph<S> {
     pub(super) nodes: Vec<Node<S>>,
     pub(super) ways: Vec<Way<S>>,
+    positions: usize,
+    levels: Vec<u32>, // where the nodes off the best path begin: behind the last position (none), at the last, and so on
     node_of: Vec<u32>, // by entry of the search
 }
 
 impl<S: Float> Graph<S> {
-    /// Forgets everything but the end, to which paths may lose as much as `slack`.
-    pub(super) fn begin(&mut self, positions: usize, slack: S) {
+    /// Begins with the best path, to whose labels, and to the end, paths may lose as much as `slack`.
+    pub(super) fn begin(&mut self, layers: &Layers<S>, best: &[u32], slack: S) {
         self.nodes.clear();
         self.ways.clear();
+        self.levels.clear();
         self.node_of.clear();
-        self.push_node(positions, NONE, 0, S::FORBIDDEN, slack);
+        self.know_entries(layers.len());
+        self.positions = best.len();
+        self.push_node(best.len(), NONE, 0, S::FORBIDDEN, slack);
+        for (t, &index) in best.iter().enumerate().rev() {
+            let Entry { label, alpha, .. } = *layers.entry(index);
+            self.node_of[index as usize] = self.nodes.len() as u32;
+            self.push_node(t, index, label, alpha, slack);
+        }
     }
 
+    /// The node of the best path at a position, or at the end behind the last one.
+    #[inline(always)]
+    pub(super) fn on_best(&self, t: usize) -> u32 {
+        (self.positions - t) as u32
+    }
+
+    /// Ends the nodes of a position, the one after those ended before, and returns those off the best path.
+    pub(super) fn end_level(&mut self) -> Range<u32> {
+        let first = self.levels.last().map_or(self.positions as u32 + 1, |&past| past);
+        let past = self.nodes.len() as u32;
+        self.levels.push(past);
+        first..past
+    }
+
+    #[inline(always)]
     fn push_node(&mut self, t: usize, entry: u32, label: LabelId, alpha: S, slack: S) {
         let node =
             Node { t: t as u32, label, entry, first: 0, past: 0, alpha, slack, branch: NONE, gap: S::ZERO };
@@ -107,18 +141,22 @@ impl<S: Float> Graph<S> {
         self.ways.push(Way { from, label: entry.label, node: score, edge, loss });
     }
 
-    /// Ends the ways into a node, and sorts those behind the best one.
+    /// Ends the ways into a node.
     #[inline(always)]
     pub(super) fn end_ways(&mut self, node: u32) {
-        let node = &mut self.nodes[node as usize];
-        node.past = self.ways.len() as u32;
-        let others = &mut self.ways[node.first as usize + 1..];
-        if others.len() > 1 {
-            sort_few(others, |way| way.loss);
-        }
+        self.nodes[node as usize].past = self.ways.len() as u32;
+    }
+
+    /// Adds the only way into a node.
+    #[inline(always)]
+    pub(super) fn add_only_way(&mut self, node: u32, way: Way<S>) {
+        self.begin_ways(node);
+        self.ways.push(way);
+        self.nodes[node as usize].past += 1;
     }
 
     /// The node of an entry, with at least this slack.
+    #[inline(always)]
     fn want(&mut self, t: usize, index: u32, entry: &Entry<S>, slack: S) -> u32 {
         match self.node_of[index as usize] {
             NONE => {
@@ -129,7 +167,9 @@ impl<S: Float> Graph<S> {
             }
             node => {
                 let known = &mut self.nodes[node as usize];
-                known.slack = known.slack.larger(slack);
+                if known.slack < slack {
+                    (known.slack, known.past) = (slack, known.first); // the way into it may no longer be the only one
+                }
                 node
             }
         }
@@ -137,25 +177,49 @@ impl<S: Float> Graph<S> {
 
     /// Finds the branches, when all ways are known.
     pub(super) fn finish(&mut self) {
-        // From the first position to the end: the nodes before stand behind.
-        for n in (0..self.nodes.len()).rev() {
-            let Node { t, first, past, .. } = self.nodes[n];
-            let (mut branch, mut gap) = (NONE, S::from_f64(f64::INFINITY));
-            if t > 0 {
-                let before = &self.nodes[self.ways[first as usize].from as usize];
-                (branch, gap) = (before.branch, before.gap);
-                if past - first > 1 {
-                    let second = self.ways[first as usize + 1].loss;
-                    (branch, gap) = (n as u32, if second < gap { second } else { gap });
-                }
+        for t in 0..=self.positions {
+            self.find_branch(self.on_best(t));
+            let level = self.positions - t;
+            let past = self.levels.get(level).map_or(self.nodes.len() as u32, |&past| past);
+            let first = level.checked_sub(1).map_or(past, |before| self.levels[before]);
+            for node in first..past {
+                self.find_branch(node);
             }
-            (self.nodes[n].branch, self.nodes[n].gap) = (branch, gap);
         }
+    }
+
+    /// Finds the branch of a node, when those of all nodes before it are known.
+    #[inline(always)]
+    fn find_branch(&mut self, n: u32) {
+        let Node { t, first, past, .. } = self.nodes[n as usize];
+        let smaller = |a: S, b: S| if b < a { b } else { a };
+        let (mut branch, mut gap) = (NONE, S::from_f64(f64::INFINITY));
+        if t > 0 {
+            let before = &self.nodes[self.ways[first as usize].from as usize];
+            (branch, gap) = (before.branch, before.gap);
+            let others = &self.ways[first as usize + 1..past as usize];
+            if !others.is_empty() {
+                (branch, gap) = (n, others.iter().map(|way| way.loss).fold(gap, smaller));
+            }
+        }
+        (self.nodes[n as usize].branch, self.nodes[n as usize].gap) = (branch, gap);
     }
 
     /// The best way into a node that is not at position 0.
     #[inline(always)]
     pub(super) fn best_way(&self, node: u32) -> &Way<S> {
         &self.ways[self.nodes[node as usize].first as usize]
+    }
+
+    /// A way from position `t`, and the best ways from there back to the start, with their positions.
+    #[inline(always)]
+    pub(super) fn ways_back<'a>(
+        &'a self,
+        way: &'a Way<S>,
+        t: usize,
+    ) -> impl Iterator<Item = (usize, &'a Way<S>)> {
+        let before =
+            |&(t, way): &(usize, &Way<S>)| Some((usize::checked_sub(t, 1)?, self.best_way(way.from)));
+        std::iter::successors(Some((t, way)), before)
     }
 }

@@ -13,18 +13,25 @@ use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Labels looked at first in a pass.
 const FIRST_PART: usize = 320;
 
+/// The best way in is over one of several labels that are opened.
+const SEVERAL: u32 = NONE - 1;
+
+/// The best way in may be over a label that is not opened.
+const UNKNOWN: u32 = NONE - 2;
+
 /// A label that may be wanted before the best path's label of the next position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<S> {
     label: u32,
-    /// Its best way in, if that was known at once, else [`NONE`].
+    /// Its best way in, if that was known at once, else [`SEVERAL`] or [`UNKNOWN`].
     back: u32,
-    /// Its forward score, or, if the way in is not known, an upper bound.
+    /// Its forward score, or, if the way in is unknown, an upper bound.
     score: S,
     /// The same with the edge to the best path's next label.
     value: S,
@@ -36,6 +43,8 @@ pub(super) struct Hit<S> {
 #[derive(Debug, Clone)]
 struct HitsAt<S> {
     hits: Range<usize>,
+    /// How many labels were open.
+    opened: u32,
     /// No label that is neither opened nor a hit has a larger score.
     rest: S,
     /// Whether the best path comes to each of them by its own label before.
@@ -64,6 +73,11 @@ impl<S: Float> Hits<S> {
         &self.all
     }
 
+    /// Whether all labels at position `t` that a path losing no more than this may need are opened.
+    pub(super) fn is_empty_within(&self, slack: S, t: usize) -> bool {
+        self.within >= slack && self.at[t].hits.is_empty()
+    }
+
     /// The hits of a position, and whether the best path comes to each of them by its own label before.
     pub(super) fn at(&self, t: usize) -> (&[Hit<S>], bool) {
         let at = &self.at[t];
@@ -82,7 +96,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         losses: &mut Losses<S>,
     ) -> Result<(), Stop> {
         hits.clear();
-        hits.at.resize(best.len(), HitsAt { hits: 0..0, rest: S::FORBIDDEN, on_best: false });
+        hits.at.resize(best.len(), HitsAt { hits: 0..0, opened: 0, rest: S::FORBIDDEN, on_best: false });
         for t in order {
             self.hit(t, slack, best, hits, losses)?;
         }
@@ -115,68 +129,112 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             Goal::Any => as_slice(border(self.lattice.end()), spread, node.len()),
         };
         let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, buffer, t, source);
-        let only = if let Source::Only(index) = source { index } else { NONE };
+        let known = match source {
+            Source::Start => NONE,
+            Source::Only(index) => index,
+            Source::Gathered => SEVERAL,
+            Source::Bounded => UNKNOWN,
+        };
         layers.mark(t, is_open, true);
         let (mut rest, mut part, mut looked) = (S::FORBIDDEN, 0..node.len().min(FIRST_PART), 0);
         while !part.is_empty() {
             let limit = losses.limit + slack + slack;
             found.clear();
-            let [part_row, part_node, part_out] = [row, node, ways_out].map(|whole| &whole[part.clone()]);
-            let others = S::select_reaching(add, part_row, least, part_node, part_out, value - limit, found);
-            rest = rest.larger(others);
+            let [row, node, ways_out] = [row, node, ways_out].map(|whole| &whole[part.clone()]);
+            let is_open = &is_open[part.clone()];
+            rest = rest.larger(S::select_reaching(add, row, least, node, ways_out, value - limit, found));
             looked += found.len();
-            for y in found.iter().map(|&i| part.start + i as usize).filter(|&y| !is_open[y]) {
+            let old = hits.all.len();
+            // No branch, as none could be foreseen: a label that is open becomes a hit that cannot be had.
+            hits.all.extend(found.iter().map(|&i| {
+                let y = i as usize;
                 let bound = add + row[y];
-                let over_opened = match source {
-                    Source::Bounded => {
-                        let before = layers.entry(best[t - 1]);
-                        before.alpha + self.edges.get(t, before.label as usize, y)
-                    }
-                    _ => bound,
-                };
-                let score = bound.larger(least) + node[y];
-                if (score + ways_out[y]).is_forbidden() {
-                    rest = rest.larger(score);
-                    continue; // found only because the limit is infinite
-                }
-                let loss = (value - (over_opened + node[y] + ways_out[y])).larger(S::ZERO);
+                let node = select_unpredictable(is_open[y], S::FORBIDDEN, node[y]);
+                let score = bound.larger(least) + node;
+                let loss = (value - (bound + node + ways_out[y])).larger(S::ZERO);
                 // Labels not opened lead to values below the floor of their layer.
-                let back = if bound >= least { only } else { NONE };
-                hits.all.push(Hit { label: y as u32, back, score, value: score + ways_out[y], loss });
+                let back = select_unpredictable(bound >= least, known, UNKNOWN);
+                Hit { label: (part.start + y) as u32, back, score, value: score + ways_out[y], loss }
+            }));
+            let new = &mut hits.all[old..];
+            if source == Source::Bounded {
+                let before = layers.entry(best[t - 1]);
+                for hit in &mut *new {
+                    let y = hit.label as usize;
+                    let edge = self.edges.get(t, before.label as usize, y);
+                    let over_best = before.alpha + edge + node[y - part.start] + ways_out[y - part.start];
+                    hit.loss =
+                        if hit.score.is_forbidden() { hit.loss } else { (value - over_best).larger(S::ZERO) };
+                }
             }
             losses.tighten(&hits.all);
-            part = part.end..node.len().min(3 * part.end);
+            part = part.end..self.lattice.labels().min(3 * part.end);
         }
         layers.mark(t, is_open, false);
         // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
-        hits.at[t] = HitsAt { hits: first..hits.all.len(), rest, on_best: source != Source::Gathered };
+        let opened = layers.layer(t).opened;
+        hits.at[t] =
+            HitsAt { hits: first..hits.all.len(), opened, rest, on_best: source != Source::Gathered };
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + looked)
     }
 
     /// Opens the labels of position `t` that lead to a value of at least `limit` at the best path's next label, or at the
     /// end. They are among the hits.
     pub(super) fn open_hits(&mut self, t: usize, goal: Goal, limit: S) -> Result<(), Stop> {
-        let ways_out = largest_ways_out(self.lattice, self.edges, t);
-        let Memory { layers, hits, found, fresh, is_open, .. } = &mut *self.memory;
-        let HitsAt { hits: range, mut rest, .. } = hits.at[t].clone();
-        found.clear();
-        layers.mark(t, is_open, true);
-        for &Hit { label, back, score, value, .. } in &hits.all[range] {
-            if is_open[label as usize] {
-                continue;
-            }
-            if value < limit {
-                rest = rest.larger(score);
-            } else if back == NONE {
-                found.push(label);
-            } else {
-                fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(label as usize) });
-            }
-        }
-        layers.mark(t, is_open, false);
         let job = Job { t, goal, floor: limit };
-        self.memory.jobs.push(job);
-        self.open_found(job, rest)?;
-        self.work_off()
+        loop {
+            let rest = self.gather_wanted(t, limit);
+            if self.memory.found.is_empty() {
+                self.commit(job, rest);
+                return Ok(());
+            }
+            if self.open_found(job, rest)? {
+                return Ok(());
+            }
+            self.work_off()?; // what they have to wait for
+        }
+    }
+
+    /// Gathers the hits of position `t` with a value of at least `limit`: those whose way in is known are fresh labels, the
+    /// others are found. Returns a bound on the scores of all other labels.
+    fn gather_wanted(&mut self, t: usize, limit: S) -> S {
+        let ways_out = largest_ways_out(self.lattice, self.edges, t);
+        let Memory { hits, found, .. } = &mut *self.memory;
+        let HitsAt { hits: range, opened, mut rest, .. } = hits.at[t].clone();
+        // Where they are; no branch, as none could be foreseen.
+        found.clear();
+        found.resize(range.len(), 0);
+        let mut wanted = 0;
+        for (place, hit) in (range.start as u32..).zip(&hits.all[range]) {
+            let is_wanted = (hit.value >= limit) & !hit.value.is_forbidden();
+            found[wanted] = place;
+            wanted += usize::from(is_wanted);
+            rest = rest.larger(select_unpredictable(is_wanted, S::FORBIDDEN, hit.score));
+        }
+        let (mut unknown, mut looked) = (0, 0);
+        for i in 0..wanted {
+            let Hit { label, back, score, .. } = self.memory.hits.all[self.memory.found[i] as usize];
+            let back = match back {
+                UNKNOWN => {
+                    self.memory.found[unknown] = label;
+                    unknown += 1;
+                    continue;
+                }
+                SEVERAL => self.best_way_in(t, label as usize, &mut looked).1,
+                back => back,
+            };
+            let reach = score + ways_out.at(label as usize);
+            self.memory.fresh.push(Entry { label, back, alpha: score, reach });
+        }
+        self.tally.edges(looked);
+        let Memory { layers, found, fresh, is_open, .. } = &mut *self.memory;
+        found.truncate(unknown);
+        if layers.layer(t).opened > opened {
+            layers.mark(t, is_open, true);
+            found.retain(|&y| !is_open[y as usize]);
+            fresh.retain(|entry| !is_open[entry.label as usize]);
+            layers.mark(t, is_open, false);
+        }
+        rest
     }
 }

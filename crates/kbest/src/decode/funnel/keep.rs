@@ -8,7 +8,7 @@
 //! **Cost.** A vector pass for each label kept whose predecessors the search has not opened far enough (those before the
 //! best path are known from [`super::hits`]), and the opened labels before each label kept.
 
-use super::graph::{END, Graph, Node};
+use super::graph::{END, Graph, Node, Way};
 use super::layers::Entry;
 use super::margin;
 use super::search::{Budget, Goal, Memory, Search, Stop};
@@ -72,15 +72,62 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let margin = margin + self.loss_slack();
         let graph = &mut kept.graph;
         self.tally.round();
-        graph.begin(positions, margin);
-        let mut node = END;
-        let mut done = Ok(());
-        while done.is_ok() && (node as usize) < graph.nodes.len() {
-            done = self.want_predecessors(node, &kept.best, graph);
-            node += 1;
-        }
+        graph.begin(&self.memory.layers, &kept.best, margin);
+        let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, &kept.best, graph));
         self.memory.hits.within = S::FORBIDDEN; // they were made for this margin
         done
+    }
+
+    /// Keeps the labels before those of position `t`, or before the end.
+    fn keep_before(&mut self, t: usize, best: &[u32], graph: &mut Graph<S>) -> Result<(), Stop> {
+        let off_best = graph.end_level();
+        let on_best = graph.on_best(t);
+        if self.memory.hits.is_empty_within(graph.nodes[on_best as usize].slack, t - 1)
+            && self.memory.layers.layer(t - 1).opened == 1
+        {
+            self.add_way_on_best(t, best, graph);
+        } else {
+            let known = graph.nodes.len() as u32;
+            self.want_predecessors(on_best, best, graph)?;
+            self.add_only_ways(t - 1, known, best, graph);
+        }
+        for node in off_best {
+            if graph.nodes[node as usize].has_no_way() {
+                self.want_predecessors(node, best, graph)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the way that the best path takes to position `t`, or to the end, as the only one.
+    fn add_way_on_best(&self, t: usize, best: &[u32], graph: &mut Graph<S>) {
+        let before = self.memory.layers.entry(best[t - 1]);
+        let y = graph.nodes[graph.on_best(t) as usize].label as usize;
+        let (_, edge) = self.value_into(t, y, before, t == best.len());
+        let node = self.lattice.node_row(t - 1)[before.label as usize];
+        let from = graph.on_best(t - 1);
+        graph.add_only_way(graph.on_best(t), Way { from, label: before.label, node, edge, loss: S::ZERO });
+    }
+
+    /// Adds the way into each of the new nodes of position `t` that surely has only one, from the best path. Most have.
+    fn add_only_ways(&self, t: usize, new: u32, best: &[u32], graph: &mut Graph<S>) {
+        let Some(before) = t.checked_sub(1) else { return };
+        let (layer, back) = (self.memory.layers.layer(before), best[before]);
+        let Entry { label, alpha, .. } = *self.memory.layers.entry(back);
+        let others = layer.rest.larger(layer.best_but(alpha));
+        let (from, node) = (graph.on_best(before), self.lattice.node_row(before)[label as usize]);
+        let largest = self.edges.bounds(t).column;
+        for new in new..graph.nodes.len() as u32 {
+            let Node { label: y, entry, slack, .. } = graph.nodes[new as usize];
+            if self.memory.layers.entry(entry).back != back {
+                continue;
+            }
+            let edge = self.edges.get(t, label as usize, y as usize);
+            // Upper bound: over no other label and no larger edge does it come to as much as is wanted.
+            if others + largest.at(y as usize) < alpha + edge - slack {
+                graph.add_only_way(new, Way { from, label, node, edge, loss: S::ZERO });
+            }
+        }
     }
 
     /// Adds every way into a node that leads to a value within its slack of the best one.
@@ -88,9 +135,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let Node { t, label, entry, slack, .. } = graph.nodes[node as usize];
         let t = t as usize;
         graph.begin_ways(node);
-        if t == 0 {
-            return Ok(());
-        }
         let (at_end, y) = (node == END, label as usize);
         let back = if at_end { best[t - 1] } else { self.memory.layers.entry(entry).back };
         let (value, edge) = self.value_into(t, y, self.memory.layers.entry(back), at_end);
@@ -108,32 +152,45 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let nodes = self.lattice.node_row(t - 1);
         let before = self.memory.layers.entry(back);
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
-        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
-        let mut looked = 1;
-        for run in self.memory.layers.runs(t - 1).filter(|run| run.most >= limit) {
-            for (index, before) in (run.first..).zip(run.entries) {
-                // Upper bound: neither this label nor any of less reach leads to as much.
-                if before.reach < limit {
-                    if run.descending {
-                        break;
-                    }
-                    continue;
-                }
-                // Upper bound: no edge into this label is larger.
-                if index == back || (!at_end && before.alpha + largest < limit) {
-                    continue;
-                }
-                looked += 1;
-                let (score, edge) = self.value_into(t, y, before, at_end);
-                if score >= limit && !score.is_forbidden() {
-                    let node_score = nodes[before.label as usize];
-                    graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
-                }
-            }
+        let looked = self.find_ways(t, y, at_end, back, limit);
+        for &index in &self.memory.found {
+            let before = self.memory.layers.entry(index);
+            let (score, edge) = self.value_into(t, y, before, at_end);
+            graph.add_way(node, t - 1, (index, before), nodes[before.label as usize], edge, value - score);
         }
         graph.end_ways(node);
         self.tally.edges(looked);
         self.spend(looked)
+    }
+
+    /// Finds the entries at `t - 1`, but for one, that lead to a value of at least `limit` at label `y`, or at the end, and
+    /// says how many it looked at.
+    fn find_ways(&mut self, t: usize, y: usize, at_end: bool, but: u32, limit: S) -> usize {
+        let mut found = std::mem::take(&mut self.memory.found);
+        let layers = &self.memory.layers;
+        let (layer, mut looked, mut wanted) = (layers.layer(t - 1), 1, 0);
+        found.clear();
+        // Upper bound: over no other label and no larger edge does it come to as much.
+        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
+        if at_end || layer.best_but(layers.entry(but).alpha) + largest >= limit {
+            found.resize(layer.opened as usize, 0);
+            for run in layers.runs(t - 1).filter(|run| run.most >= limit) {
+                for (index, before) in (run.first..).zip(run.entries) {
+                    // Upper bound: neither this label nor any of less reach leads to as much.
+                    if run.descending && before.reach < limit {
+                        break;
+                    }
+                    looked += 1;
+                    let (score, _) = self.value_into(t, y, before, at_end);
+                    // No branch, as none could be foreseen.
+                    found[wanted] = index;
+                    wanted += usize::from((score >= limit) & !score.is_forbidden() & (index != but));
+                }
+            }
+            found.truncate(wanted);
+        }
+        self.memory.found = found;
+        looked
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.

@@ -63,6 +63,16 @@ pub(super) struct Layer<S> {
     pub(super) rest: S,
     /// The largest forward score of the opened labels; none that has a way out has a larger one.
     pub(super) best: S,
+    /// The largest but one.
+    second: S,
+}
+
+impl<S: Float> Layer<S> {
+    /// The largest forward score of the opened labels but for one that has this.
+    #[inline(always)]
+    pub(super) fn best_but(&self, alpha: S) -> S {
+        if alpha < self.best { self.best } else { self.second }
+    }
 }
 
 /// All positions. Entries never move, so an index stays good while earlier layers are opened further.
@@ -93,6 +103,7 @@ impl<S: Float> Layers<S> {
             floor: unknown,
             rest: unknown,
             best: S::FORBIDDEN,
+            second: S::FORBIDDEN,
         });
     }
 
@@ -147,6 +158,8 @@ impl<S: Float> Layers<S> {
         self.entries.extend_from_slice(fresh);
         let mut most = S::FORBIDDEN;
         for entry in fresh {
+            layer.second =
+                layer.second.larger(if entry.alpha < layer.best { entry.alpha } else { layer.best });
             layer.best = layer.best.larger(entry.alpha);
             most = most.larger(entry.reach);
         }

@@ -23,6 +23,9 @@ use crate::lattice::EdgeScores;
 /// From this many paths on, changes at several positions are counted.
 const MANY_PATHS: usize = 16;
 
+/// The step of losses beyond the first limit, and so the number of steps below it.
+const BEYOND: usize = 63;
+
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Memory<S> {
@@ -62,7 +65,7 @@ struct Change<S> {
     on_best: bool,
 }
 
-/// What single changes lose.
+/// What single changes lose, and a limit that falls as more of them are known.
 #[derive(Debug, Default)]
 pub(super) struct Losses<S> {
     /// Larger ones do not count.
@@ -70,38 +73,62 @@ pub(super) struct Losses<S> {
     wanted: usize, // how many of the least
     enough: usize, // hits after which it is worth while to see whether the limit falls
     opened: Vec<Change<S>>,
-    least: Vec<S>, // as many as are wanted, the smallest seen, and those added since
-    seen: usize,   // hits among them
+    least: Vec<S>,
+    steps_per_loss: f64,
+    counts: Vec<u32>, // losses by steps of the first limit, the last for all beyond it
+    counted: usize,   // hits among them
+}
+
+/// The step of a loss.
+#[inline(always)]
+fn step<S: Float>(loss: S, steps_per_loss: f64) -> usize {
+    usize::from((loss.to_f64() * steps_per_loss).min(BEYOND as f64) as u8)
 }
 
 impl<S: Float> Losses<S> {
     /// Begins with those over labels opened.
     fn begin(&mut self, limit: S) {
-        (self.limit, self.seen) = (limit, 0);
+        (self.limit, self.counted) = (limit, 0);
         self.enough = self.wanted.saturating_add(self.wanted / 2 + 8).saturating_sub(self.opened.len());
-        self.least.clear();
-        self.least.extend(self.opened.iter().map(|change| change.loss));
-    }
-
-    /// The largest of those wanted, over the labels opened and all hits so far, if there are so many.
-    fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
-        self.least.extend(hits[self.seen..].iter().map(|hit| hit.loss));
-        self.seen = hits.len();
-        keep_smallest(&mut self.least, self.wanted).filter(|last| last.is_legal())
+        self.steps_per_loss = BEYOND as f64 / limit.to_f64();
+        self.counts.clear();
+        self.counts.resize(BEYOND + 1, 0);
+        for change in &self.opened {
+            self.counts[step(change.loss, self.steps_per_loss)] += 1;
+        }
     }
 
     /// Lets the limit fall, if there are enough new hits.
     #[inline(always)]
     pub(super) fn tighten(&mut self, hits: &[Hit<S>]) {
-        if hits.len() > self.enough {
-            self.enough = hits.len().saturating_add(self.wanted / 2 + 8);
-            self.limit = self.last(hits).filter(|&last| last < self.limit).unwrap_or(self.limit);
+        if hits.len() <= self.enough {
+            return;
         }
+        self.enough = hits.len().saturating_add(self.wanted / 2 + 8);
+        for hit in &hits[self.counted..] {
+            self.counts[step(hit.loss, self.steps_per_loss)] += 1;
+        }
+        self.counted = hits.len();
+        let mut within = 0;
+        let enough = |&count: &u32| {
+            within += count as usize;
+            within >= self.wanted
+        };
+        if let Some(last) = self.counts[..BEYOND].iter().position(enough) {
+            self.limit = S::from_f64_up((last + 1) as f64 / self.steps_per_loss);
+        }
+    }
+
+    /// The largest of those wanted, over the labels opened and all hits, if there are so many.
+    fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
+        self.least.clear();
+        self.least.extend(self.opened.iter().map(|change| change.loss));
+        self.least.extend(hits.iter().map(|hit| hit.loss));
+        keep_smallest(&mut self.least, self.wanted).filter(|last| last.is_legal())
     }
 
     /// The guess at what the largest of those wanted is, from what is likely to be lost at each position.
     fn guess(&mut self, likely: impl Iterator<Item = S>) -> Option<S> {
-        self.begin(S::FORBIDDEN);
         self.last(&[]).or_else(|| {
             self.least.extend(likely.map(|loss| loss.larger(S::ZERO)).filter(|loss| loss.is_legal()));
             keep_smallest(&mut self.least, self.wanted)
@@ -118,10 +145,10 @@ impl<S: Float> Losses<S> {
         let mut opened = self.opened.iter().peekable();
         for t in 0..positions {
             while let Some(change) = opened.next_if(|change| change.t == t) {
-                paths.change(change.loss.to_f64(), change.on_best);
+                paths.change(std::iter::once(change.loss.to_f64()), change.on_best);
             }
             let (hits, on_best) = hits.at(t);
-            hits.iter().for_each(|hit| paths.change(hit.loss.to_f64(), on_best));
+            paths.change(hits.iter().map(|hit| hit.loss.to_f64()), on_best);
             paths.next_position();
         }
         paths.margin(k).map(S::from_f64_up)
@@ -157,14 +184,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         losses.wanted = k - 1;
         let closest = closest_rivals(order, 1e-3 * self.spread(), self.spread());
         let guess = losses.guess(order.iter().map(|&(loss, _)| loss));
-        let mut limit = guess.unwrap_or_else(|| S::from_f64_up(experience.limit(k, closest)));
+        let usual = S::from_f64_up(experience.limit(k, closest));
+        let mut limit = guess.filter(|&guess| k < MANY_PATHS || guess < usual).unwrap_or(usual);
         loop {
             losses.begin(limit);
             self.hit_all(order.iter().map(|&(_, t)| t as usize), slack, best, hits, losses)?;
             let combined = losses.combined(k, best.len(), hits);
             match combined.or_else(|| losses.last(hits.all())) {
                 Some(margin) if margin <= limit => {
-                    if guess.is_none() {
+                    if guess.is_none() || k >= MANY_PATHS {
                         experience.learn(k, closest, margin.to_f64());
                     }
                     hits.within = margin + slack + slack;

@@ -189,14 +189,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Opens the labels found for a job, with the fresh ones, or leaves jobs that have to be done first.
-    pub(super) fn open_found(&mut self, job: Job<S>, rest: S) -> Result<(), Stop> {
+    /// Opens the labels found for a job, with the fresh ones, or leaves jobs that have to be done first; which, it says.
+    pub(super) fn open_found(&mut self, job: Job<S>, rest: S) -> Result<bool, Stop> {
         self.weigh(job.t)?;
-        match self.settle(job, rest) {
+        let rest = self.settle(job, rest);
+        match rest {
             Some(rest) => self.commit(job, rest),
             None => self.memory.fresh.clear(),
         }
-        Ok(())
+        Ok(rest.is_some())
     }
 
     /// Every label at `t` that is not opened leads to values strictly below this on the way to the goal.
@@ -230,7 +231,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 
     /// Opens the labels made ready for a job.
-    fn commit(&mut self, job: Job<S>, rest: S) {
+    pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
         let Memory { layers, fresh, .. } = &mut *self.memory;
         self.tally.nodes(job.t, fresh.len());
         match job.goal {
@@ -377,7 +378,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// The best opened label before `y` and the value it leads to; the lowest among equals, in whatever order they are
     /// walked. At the first position, the start score.
     #[inline(always)]
-    fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
+    pub(super) fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
         if t == 0 {
             return (self.lattice.start().map_or(S::ZERO, |start| start[y]), NONE);
         }

@@ -3,15 +3,14 @@
 use crate::kernel::Float;
 use std::cmp::Ordering;
 
-/// Up to this many items are best sorted by insertion.
-const FEW: usize = 24;
+/// With more moves than this for each item, a general sort is faster.
+const FEW_MOVES: usize = 8;
 
-/// Sorts, the smallest size first; there are few labels to a position, so insertion mostly beats a general sort.
+/// Sorts, the smallest size first: by insertion, which beats a general sort where there are few items, or where they are
+/// nearly in order.
 #[inline(always)]
 pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
-    if items.len() > FEW {
-        return sort_many(items, size);
-    }
+    let mut moves = FEW_MOVES * items.len();
     for i in 1..items.len() {
         let moving = items[i];
         let mut j = i;
@@ -20,6 +19,10 @@ pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> 
             j -= 1;
         }
         items[j] = moving;
+        moves = match moves.checked_sub(i - j) {
+            Some(left) => left,
+            None => return sort_many(items, size),
+        };
     }
 }
 
@@ -72,4 +75,70 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
     }
     sizes.truncate(n);
     sizes.last().copied()
+}
+
+/// Buckets of a spread.
+const BUCKETS: usize = 256;
+
+/// The places of some sizes, nearly in ascending order: by buckets, and as they came within each.
+#[derive(Debug, Default)]
+pub(super) struct Spread {
+    buckets: Vec<u8>,
+    order: Vec<u32>,
+}
+
+impl Spread {
+    /// Orders the `n` smallest sizes, those that are as large as the last of them, and a few more. Sizes go from 0 to
+    /// `largest`.
+    pub(super) fn smallest<S: Float>(&mut self, sizes: &[S], largest: S, n: usize) -> &[u32] {
+        let per_size = BUCKETS as f64 / largest.to_f64();
+        let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
+        self.buckets.clear();
+        self.buckets.extend(sizes.iter().map(|&size| bucket_of(size)));
+        let mut past = [0u32; BUCKETS]; // each bucket
+        self.buckets.iter().for_each(|&bucket| past[usize::from(bucket)] += 1);
+        let mut all = 0;
+        for past in &mut past {
+            let count = std::mem::replace(past, all); // as yet, its first
+            all += count;
+        }
+        self.order.clear();
+        self.order.resize(sizes.len(), 0);
+        for (place, &bucket) in (0..).zip(&self.buckets) {
+            let next = &mut past[usize::from(bucket)];
+            self.order[*next as usize] = place;
+            *next += 1;
+        }
+        if let Some(&last) = n.checked_sub(1).and_then(|last| self.order.get(last)) {
+            self.order.truncate(past[usize::from(self.buckets[last as usize])] as usize);
+        }
+        &self.order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_smallest_and_keeps_the_order_of_equals() {
+        let sizes = [0.0f32, 5.0, 3.0, 9.9, 3.0, 0.0, 7.0];
+        let mut spread = Spread::default();
+        assert_eq!(spread.smallest(&sizes, 10.0, 3), [0, 5, 2, 4]);
+        assert_eq!(spread.smallest(&sizes, 10.0, 9), [0, 5, 2, 4, 1, 6, 3]);
+        // One bucket for all: in their old order.
+        assert_eq!(spread.smallest(&sizes, f32::INFINITY, 1).len(), sizes.len());
+        assert_eq!(spread.smallest(&[0.0; 3], 0.0, 2), [0, 1, 2]);
+    }
+
+    #[test]
+    fn few_and_many_are_sorted() {
+        for n in [0, 1, 5, 30, 300] {
+            let mut items: Vec<u32> = (0..n).map(|i| i * 7919 % 31).collect();
+            let mut expected = items.clone();
+            expected.sort_unstable();
+            sort_few(&mut items, |&item| item as f32);
+            assert_eq!(items, expected);
+        }
+    }
 }
