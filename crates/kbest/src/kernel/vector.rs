@@ -275,6 +275,7 @@ pub(super) unsafe fn select_reaching<V: Vector>(
     found: &mut Vec<u32>,
 ) -> V::Element {
     let (lanes, length) = (V::LANES, row.len());
+    const { assert!(V::LANES <= MOST_LANES) };
     assert!(length == node.len() && length == way_out.len());
     if length < lanes {
         return super::scalar::select_reaching(add, row, least, node, way_out, threshold, found);

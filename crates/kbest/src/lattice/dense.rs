@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 /// How many entries are looked at to guess the typical edge.
 const SAMPLE: usize = 4096;
 
-/// With no more than one exception in this many edges, a column is put together from the exceptions.
+/// With no more than one exception in this many edges, and more labels than [`COLUMNS_AT_HAND`], a column is put together
+/// from the exceptions.
 const FEW_EXCEPTIONS: usize = 16;
 
 /// Up to this many labels, a second, transposed matrix has its place in the cache beside the first: no way to a column is

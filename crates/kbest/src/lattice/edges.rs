@@ -370,6 +370,22 @@ mod tests {
         }
     }
 
+    /// Columns of dense edges come from a transposed matrix, from few exceptions, or from a walk down the rows.
+    #[test]
+    fn columns_of_dense_edges() {
+        for (labels, every) in [(40, 3), (513, 100), (513, 3), (1025, 3)] {
+            let scores: Vec<f32> =
+                (0..labels * labels).map(|i| if i % every == 0 { i as f32 } else { 0.5 }).collect();
+            let edges = Edges::dense(labels, scores.clone()).unwrap();
+            let Shape::Dense(dense) = edges.shape() else { panic!("dense edges are dense") };
+            let mut buffer = vec![9.0; labels + 16];
+            for y in [0, 7, labels - 1] {
+                let expected: Vec<f32> = scores[y..].iter().copied().step_by(labels).collect();
+                assert_eq!(dense.column(1, y, &mut buffer)[..labels], expected);
+            }
+        }
+    }
+
     /// Look-ups by bitmap, over more labels than fit a word.
     #[test]
     fn sparse_look_ups_find_every_exception() {

@@ -135,6 +135,16 @@ proptest! {
     }
 }
 
+/// More paths than there are labels to change at all positions.
+#[test]
+fn very_many_paths() {
+    for seed in 0..4 {
+        let case = Case::random(seed, 12, 9);
+        let decoders = [Decoder::by_name("funnel").unwrap(), Decoder::by_name("auto").unwrap()];
+        all_agree::<f32>(&case, &[3_000, 20_000], &mut Scratch::new(), &decoders);
+    }
+}
+
 /// What a decoder remembers of earlier lattices and other `k` (the funnel: how much was lost) may change its way, not its
 /// answer.
 #[test]

@@ -11,11 +11,11 @@
 const STEPS: usize = 64;
 const LAST: usize = STEPS - 1;
 
-/// Numbers of paths by what they lose: no steps, one step, and so on. Where they are too many, fewer are counted.
-type Counts = [u8; STEPS];
+/// Numbers of paths by what they lose: no steps, one step, and so on. They stay at 65,535.
+type Counts = [u16; STEPS];
 
 /// The same with zeros in front, for what is less than nothing.
-type Shifted = [u8; 2 * STEPS];
+type Shifted = [u16; 2 * STEPS];
 
 /// The count, position by position.
 pub(super) struct Combinations {
@@ -60,7 +60,7 @@ impl Combinations {
     /// A margin within which `k` paths lie, if there are so many.
     pub(super) fn margin(&self, k: usize) -> Option<f64> {
         let mut paths = 0;
-        let enough = |&count: &u8| {
+        let enough = |&count: &u16| {
             paths += usize::from(count);
             paths >= k
         };

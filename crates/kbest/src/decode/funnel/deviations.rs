@@ -15,7 +15,7 @@
 //! that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
 use super::graph::{END, Graph, NONE, Way};
-use super::sorting::{Spread, keep_smallest, sort_few};
+use super::sorting::{Buckets, keep_smallest, sort_few};
 use crate::decode::Decoded;
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -45,7 +45,7 @@ pub(super) struct Deviations<S> {
     found: Vec<Found<S>>,
     losses: Vec<S>,
     scores: Vec<S>,
-    spread: Spread,
+    buckets: Buckets,
     labels: Vec<LabelId>, // rows of parents, one after another
     steps: Vec<Step<S>>,  // the same
     order: Vec<(S, u32)>, // scores, and which path has them
@@ -67,13 +67,13 @@ impl<S: Float> Deviations<S> {
             return false;
         }
         self.score_all(lattice, graph);
-        let Deviations { scores, losses, spread, order, .. } = self;
+        let Deviations { scores, losses, buckets, order, .. } = self;
         let best = scores[0];
         losses.clear();
         losses.extend(scores.iter().map(|&score| best - score));
         let most = losses.iter().fold(S::ZERO, |most, &loss| most.larger(loss));
         order.clear();
-        order.extend(spread.smallest(losses, most, k).iter().map(|&found| (scores[found as usize], found)));
+        order.extend(buckets.smallest(losses, most, k).iter().map(|&found| (scores[found as usize], found)));
         let others = &mut order[1..]; // the best path is the first one, whatever others score as much
         sort_few(others, |&(score, _)| -score);
         // As many as are wanted, and those that score as much as the last of them.

@@ -9,7 +9,9 @@
 
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
-use super::search::{Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border, largest_ways_out};
+use super::search::{
+    EDGE_COST, Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border, largest_ways_out,
+};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
@@ -25,7 +27,8 @@ const SEVERAL: u32 = NONE - 1;
 /// The best way in may be over a label that is not opened.
 const UNKNOWN: u32 = NONE - 2;
 
-/// A label that may be wanted before the best path's label of the next position.
+/// A label that may be wanted before the best path's label of the next position. (A label that is open has a forbidden
+/// score here.)
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<S> {
     label: u32,
@@ -47,6 +50,8 @@ struct HitsAt<S> {
     opened: u32,
     /// No label that is neither opened nor a hit has a larger score.
     rest: S,
+    /// The largest value.
+    most: S,
     /// Whether the best path comes to each of them by its own label before.
     on_best: bool,
 }
@@ -73,9 +78,27 @@ impl<S: Float> Hits<S> {
         &self.all
     }
 
-    /// Whether all labels at position `t` that a path losing no more than this may need are opened.
-    pub(super) fn is_empty_within(&self, slack: S, t: usize) -> bool {
-        self.within >= slack && self.at[t].hits.is_empty()
+    /// Whether no label at position `t` that is not opened has a value of at least `limit`, that of a path losing `slack`:
+    /// no pass was made, or, if it is `enough` to know that, none of the hits has.
+    pub(super) fn have_none(&self, t: usize, slack: S, limit: S, enough: bool) -> bool {
+        let none_at = |at: &HitsAt<S>| at.hits.is_empty() || (enough && at.most < limit);
+        self.within >= slack && none_at(&self.at[t])
+    }
+
+    /// Drops those behind the first `old` that cannot be had, and returns the largest of their scores and this one.
+    fn drop_forbidden(&mut self, old: usize, mut rest: S) -> S {
+        let mut kept = old;
+        for i in old..self.all.len() {
+            let hit = self.all[i];
+            if hit.value.is_forbidden() {
+                rest = rest.larger(hit.score);
+            } else {
+                self.all[kept] = hit;
+                kept += 1;
+            }
+        }
+        self.all.truncate(kept);
+        rest
     }
 
     /// The hits of a position, and whether the best path comes to each of them by its own label before.
@@ -96,7 +119,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         losses: &mut Losses<S>,
     ) -> Result<(), Stop> {
         hits.clear();
-        hits.at.resize(best.len(), HitsAt { hits: 0..0, opened: 0, rest: S::FORBIDDEN, on_best: false });
+        hits.at.resize(
+            best.len(),
+            HitsAt { hits: 0..0, opened: 0, rest: S::FORBIDDEN, most: S::FORBIDDEN, on_best: false },
+        );
         for t in order {
             self.hit(t, slack, best, hits, losses)?;
         }
@@ -167,14 +193,18 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                         if hit.score.is_forbidden() { hit.loss } else { (value - over_best).larger(S::ZERO) };
                 }
             }
+            if !limit.is_legal() {
+                rest = hits.drop_forbidden(old, rest); // all labels were found
+            }
             losses.tighten(&hits.all);
             part = part.end..self.lattice.labels().min(3 * part.end);
         }
         layers.mark(t, is_open, false);
         // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
         let opened = layers.layer(t).opened;
-        hits.at[t] =
-            HitsAt { hits: first..hits.all.len(), opened, rest, on_best: source != Source::Gathered };
+        let on_best = source != Source::Gathered;
+        let most = hits.all[first..].iter().fold(S::FORBIDDEN, |most, hit| most.larger(hit.value));
+        hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, most, on_best };
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + looked)
     }
 
@@ -183,7 +213,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn open_hits(&mut self, t: usize, goal: Goal, limit: S) -> Result<(), Stop> {
         let job = Job { t, goal, floor: limit };
         loop {
-            let rest = self.gather_wanted(t, limit);
+            let rest = self.gather_wanted(t, limit)?;
             if self.memory.found.is_empty() {
                 self.commit(job, rest);
                 return Ok(());
@@ -197,7 +227,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Gathers the hits of position `t` with a value of at least `limit`: those whose way in is known are fresh labels, the
     /// others are found. Returns a bound on the scores of all other labels.
-    fn gather_wanted(&mut self, t: usize, limit: S) -> S {
+    fn gather_wanted(&mut self, t: usize, limit: S) -> Result<S, Stop> {
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let Memory { hits, found, .. } = &mut *self.memory;
         let HitsAt { hits: range, opened, mut rest, .. } = hits.at[t].clone();
@@ -227,6 +257,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.memory.fresh.push(Entry { label, back, alpha: score, reach });
         }
         self.tally.edges(looked);
+        self.spend(EDGE_COST * looked)?;
         let Memory { layers, found, fresh, is_open, .. } = &mut *self.memory;
         found.truncate(unknown);
         if layers.layer(t).opened > opened {
@@ -235,6 +266,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             fresh.retain(|entry| !is_open[entry.label as usize]);
             layers.mark(t, is_open, false);
         }
-        rest
+        Ok(rest)
     }
 }

@@ -81,14 +81,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Keeps the labels before those of position `t`, or before the end.
     fn keep_before(&mut self, t: usize, best: &[u32], graph: &mut Graph<S>) -> Result<(), Stop> {
         let off_best = graph.end_level();
-        let on_best = graph.on_best(t);
-        if self.memory.hits.is_empty_within(graph.nodes[on_best as usize].slack, t - 1)
-            && self.memory.layers.layer(t - 1).opened == 1
-        {
-            self.add_way_on_best(t, best, graph);
-        } else {
+        if !self.add_way_on_best(t, best, off_best.is_empty(), graph) {
             let known = graph.nodes.len() as u32;
-            self.want_predecessors(on_best, best, graph)?;
+            self.want_predecessors(graph.on_best(t), best, graph)?;
             self.add_only_ways(t - 1, known, best, graph);
         }
         for node in off_best {
@@ -99,14 +94,21 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Adds the way that the best path takes to position `t`, or to the end, as the only one.
-    fn add_way_on_best(&self, t: usize, best: &[u32], graph: &mut Graph<S>) {
+    /// Adds the way that the best path takes to position `t`, or to the end, if it surely is the only one there. If others
+    /// are kept at `t`, too, a hit that is not wanted here is to be looked at for their sake (`alone`: there are none).
+    fn add_way_on_best(&self, t: usize, best: &[u32], alone: bool, graph: &mut Graph<S>) -> bool {
+        let on_best = graph.on_best(t);
+        let Node { label, slack, .. } = graph.nodes[on_best as usize];
         let before = self.memory.layers.entry(best[t - 1]);
-        let y = graph.nodes[graph.on_best(t) as usize].label as usize;
-        let (_, edge) = self.value_into(t, y, before, t == best.len());
-        let node = self.lattice.node_row(t - 1)[before.label as usize];
-        let from = graph.on_best(t - 1);
-        graph.add_only_way(graph.on_best(t), Way { from, label: before.label, node, edge, loss: S::ZERO });
+        let (value, edge) = self.value_into(t, label as usize, before, on_best == END);
+        let is_only = self.memory.layers.layer(t - 1).opened == 1
+            && self.memory.hits.have_none(t - 1, slack, value - slack, alone);
+        if is_only {
+            let node = self.lattice.node_row(t - 1)[before.label as usize];
+            let from = graph.on_best(t - 1);
+            graph.add_only_way(on_best, Way { from, label: before.label, node, edge, loss: S::ZERO });
+        }
+        is_only
     }
 
     /// Adds the way into each of the new nodes of position `t` that surely has only one, from the best path. Most have.
@@ -152,45 +154,35 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let nodes = self.lattice.node_row(t - 1);
         let before = self.memory.layers.entry(back);
         graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
-        let looked = self.find_ways(t, y, at_end, back, limit);
-        for &index in &self.memory.found {
-            let before = self.memory.layers.entry(index);
-            let (score, edge) = self.value_into(t, y, before, at_end);
-            graph.add_way(node, t - 1, (index, before), nodes[before.label as usize], edge, value - score);
+        let mut looked = 1;
+        // Upper bound: over no other label and no larger edge does it come to as much.
+        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
+        if at_end || self.memory.layers.layer(t - 1).best_but(before.alpha) + largest >= limit {
+            for run in self.memory.layers.runs(t - 1).filter(|run| run.most >= limit) {
+                for (index, before) in (run.first..).zip(run.entries) {
+                    // Upper bound: neither this label nor any of less reach leads to as much.
+                    if before.reach < limit {
+                        if run.descending {
+                            break;
+                        }
+                        continue;
+                    }
+                    // The same for this label alone.
+                    if index == back || (!at_end && before.alpha + largest < limit) {
+                        continue;
+                    }
+                    looked += 1;
+                    let (score, edge) = self.value_into(t, y, before, at_end);
+                    if score >= limit && !score.is_forbidden() {
+                        let node_score = nodes[before.label as usize];
+                        graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
+                    }
+                }
+            }
         }
         graph.end_ways(node);
         self.tally.edges(looked);
         self.spend(looked)
-    }
-
-    /// Finds the entries at `t - 1`, but for one, that lead to a value of at least `limit` at label `y`, or at the end, and
-    /// says how many it looked at.
-    fn find_ways(&mut self, t: usize, y: usize, at_end: bool, but: u32, limit: S) -> usize {
-        let mut found = std::mem::take(&mut self.memory.found);
-        let layers = &self.memory.layers;
-        let (layer, mut looked, mut wanted) = (layers.layer(t - 1), 1, 0);
-        found.clear();
-        // Upper bound: over no other label and no larger edge does it come to as much.
-        let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
-        if at_end || layer.best_but(layers.entry(but).alpha) + largest >= limit {
-            found.resize(layer.opened as usize, 0);
-            for run in layers.runs(t - 1).filter(|run| run.most >= limit) {
-                for (index, before) in (run.first..).zip(run.entries) {
-                    // Upper bound: neither this label nor any of less reach leads to as much.
-                    if run.descending && before.reach < limit {
-                        break;
-                    }
-                    looked += 1;
-                    let (score, _) = self.value_into(t, y, before, at_end);
-                    // No branch, as none could be foreseen.
-                    found[wanted] = index;
-                    wanted += usize::from((score >= limit) & !score.is_forbidden() & (index != but));
-                }
-            }
-            found.truncate(wanted);
-        }
-        self.memory.found = found;
-        looked
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.

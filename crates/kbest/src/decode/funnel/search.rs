@@ -39,7 +39,7 @@ impl Budget {
 /// weighed, and an edge looked up for it (measured, roughly: their branches are hard to foresee).
 pub(super) const PASS_COST: usize = 2;
 const LABEL_COST: usize = 24;
-const EDGE_COST: usize = 3;
+pub(super) const EDGE_COST: usize = 3;
 
 /// Working memory of the search.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(crate) struct Memory<S> {
     gathered: Option<(usize, u32)>,   // where: the position, and the labels opened before it
     pub(super) buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
     pub(super) ways_out: AlignedVec<S>, // L: ways out that are not stored as a row
-    pub(super) found: Vec<u32>,       // labels that may reach the floor
+    pub(super) found: Vec<u32>,       // labels that may reach the floor, or places of hits
     candidates: Vec<Candidate<S>>,    // the best way into each of them
     pub(super) fresh: Vec<Entry<S>>,  // labels about to be opened; none in between
     pub(super) hits: Hits<S>,         // for more than one path, after the search for the best one
@@ -189,7 +189,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Opens the labels found for a job, with the fresh ones, or leaves jobs that have to be done first; which, it says.
+    /// Opens the labels found for a job, with the fresh ones, or leaves jobs that have to be done first. Returns whether they
+    /// were opened.
     pub(super) fn open_found(&mut self, job: Job<S>, rest: S) -> Result<bool, Stop> {
         self.weigh(job.t)?;
         let rest = self.settle(job, rest);

@@ -77,26 +77,26 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
     sizes.last().copied()
 }
 
-/// Buckets of a spread.
+/// How many there are.
 const BUCKETS: usize = 256;
 
 /// The places of some sizes, nearly in ascending order: by buckets, and as they came within each.
 #[derive(Debug, Default)]
-pub(super) struct Spread {
-    buckets: Vec<u8>,
+pub(super) struct Buckets {
+    of: Vec<u8>,
     order: Vec<u32>,
 }
 
-impl Spread {
+impl Buckets {
     /// Orders the `n` smallest sizes, those that are as large as the last of them, and a few more. Sizes go from 0 to
     /// `largest`.
     pub(super) fn smallest<S: Float>(&mut self, sizes: &[S], largest: S, n: usize) -> &[u32] {
         let per_size = BUCKETS as f64 / largest.to_f64();
         let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
-        self.buckets.clear();
-        self.buckets.extend(sizes.iter().map(|&size| bucket_of(size)));
+        self.of.clear();
+        self.of.extend(sizes.iter().map(|&size| bucket_of(size)));
         let mut past = [0u32; BUCKETS]; // each bucket
-        self.buckets.iter().for_each(|&bucket| past[usize::from(bucket)] += 1);
+        self.of.iter().for_each(|&bucket| past[usize::from(bucket)] += 1);
         let mut all = 0;
         for past in &mut past {
             let count = std::mem::replace(past, all); // as yet, its first
@@ -104,13 +104,13 @@ impl Spread {
         }
         self.order.clear();
         self.order.resize(sizes.len(), 0);
-        for (place, &bucket) in (0..).zip(&self.buckets) {
+        for (place, &bucket) in (0..).zip(&self.of) {
             let next = &mut past[usize::from(bucket)];
             self.order[*next as usize] = place;
             *next += 1;
         }
         if let Some(&last) = n.checked_sub(1).and_then(|last| self.order.get(last)) {
-            self.order.truncate(past[usize::from(self.buckets[last as usize])] as usize);
+            self.order.truncate(past[usize::from(self.of[last as usize])] as usize);
         }
         &self.order
     }
@@ -121,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_has_the_smallest_and_keeps_the_order_of_equals() {
+    fn buckets_have_the_smallest_and_keep_the_order_of_equals() {
         let sizes = [0.0f32, 5.0, 3.0, 9.9, 3.0, 0.0, 7.0];
-        let mut spread = Spread::default();
-        assert_eq!(spread.smallest(&sizes, 10.0, 3), [0, 5, 2, 4]);
-        assert_eq!(spread.smallest(&sizes, 10.0, 9), [0, 5, 2, 4, 1, 6, 3]);
+        let mut buckets = Buckets::default();
+        assert_eq!(buckets.smallest(&sizes, 10.0, 3), [0, 5, 2, 4]);
+        assert_eq!(buckets.smallest(&sizes, 10.0, 9), [0, 5, 2, 4, 1, 6, 3]);
         // One bucket for all: in their old order.
-        assert_eq!(spread.smallest(&sizes, f32::INFINITY, 1).len(), sizes.len());
-        assert_eq!(spread.smallest(&[0.0; 3], 0.0, 2), [0, 1, 2]);
+        assert_eq!(buckets.smallest(&sizes, f32::INFINITY, 1).len(), sizes.len());
+        assert_eq!(buckets.smallest(&[0.0; 3], 0.0, 2), [0, 1, 2]);
     }
 
     #[test]
