@@ -3,8 +3,8 @@
 //! The best path with another label at one position, the best way into that label, and its own labels after it: two of
 //! these paths differ in the last position changed or in the label there, so they are distinct, and what the `k - 1`-th
 //! best of them loses, the `k`-th best path of all does not exceed. The first limit comes from the labels opened already
-//! and from what is likely to be lost at each position, or, if these are too few, from experience. Then a vector pass a
-//! position looks for labels within it ([`super::hits`]), where floor and rest leave any, and positions that are likely to
+//! and from what is likely to be lost at each position, or, if these are too few (for many paths: if that is less), from
+//! experience. Then a vector pass a position looks for labels within it ([`super::hits`]), where floor and rest leave any, and positions that are likely to
 //! have close rivals come first, so that it falls soon. At last, changes at several positions count, too
 //! ([`super::combinations`]).
 //!
