@@ -28,7 +28,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 soak:
-	KBEST_SOAK=$(KBEST_SOAK) $(CARGO) test --release -p kbest --test suite one_best::soak -- --ignored --nocapture
+	KBEST_SOAK=$(KBEST_SOAK) $(CARGO) test --release -p kbest --test suite soak -- --ignored --nocapture
 
 bench:
 	CARGO="$(CARGO)" scripts/bench.sh "$(LATTICES)" "$(RESULTS)" "$(REPEAT)"

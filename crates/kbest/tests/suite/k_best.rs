@@ -5,7 +5,7 @@
 //! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
 //! enumerated: five positions of seven labels, or three of twenty-seven.
 
-use crate::common::{Case, enumerate, exact_kbest_decoders};
+use crate::common::{Case, enumerate, exact_kbest_decoders, soak_seeds};
 use kbest::decode::{Viterbi, kbest_iter};
 use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
@@ -133,6 +133,22 @@ proptest! {
         all_agree::<f64>(&case, &[100, 1000], &mut Scratch::new(), &decoders);
         all_agree::<f32>(&case, &[100, 1000], &mut Scratch::new(), &decoders);
     }
+}
+
+/// `make soak`: a lattice for every hundred of one path.
+#[test]
+#[ignore = "long: run by `make soak`"]
+fn soak() {
+    let seeds = soak_seeds();
+    let decoders = ["funnel", "auto"].map(|name| Decoder::by_name(name).unwrap());
+    let (mut single, mut double) = (Scratch::new(), Scratch::new());
+    for seed in seeds.clone().step_by(100) {
+        let (positions, labels) = [(3, 9), (15, 30), (60, 5), (4, 80), (25, 40)][(seed / 100) as usize % 5];
+        let case = Case::random(seed, positions, labels);
+        all_agree::<f32>(&case, &[2, 7, 20, 100, 700], &mut single, &decoders);
+        all_agree::<f64>(&case, &[2, 7, 20, 100, 700], &mut double, &decoders);
+    }
+    println!("every hundredth of the seeds {seeds:?}, up to 700 paths, f32 and f64: all agree");
 }
 
 /// More paths than there are labels to change at all positions.

@@ -4,7 +4,7 @@
 //! trusted. With whole numbers sums are exact and ties frequent, so score *and* path must be equal; with real numbers
 //! the forward order of additions is the judge's, so they must be equal there too.
 
-use crate::common::{Case, enumerate, exact_decoders};
+use crate::common::{Case, enumerate, exact_decoders, soak_seeds};
 use kbest::decode::{Auto, Engines, Viterbi};
 use kbest::{Decode, Decoder, Error, Float, Scratch};
 use proptest::prelude::*;
@@ -114,11 +114,11 @@ proptest! {
 #[test]
 #[ignore = "long: run by `make soak`"]
 fn soak() {
-    let lattices: u64 = std::env::var("KBEST_SOAK").map_or(100_000, |n| n.parse().expect("a number"));
-    let first: u64 = std::env::var("KBEST_SOAK_SEED").map_or(1, |n| n.parse().expect("a number"));
+    let seeds = soak_seeds();
+    let (first, lattices) = (seeds.start, seeds.end - seeds.start);
     let decoders = exact_decoders();
     let (mut single, mut double) = (Scratch::new(), Scratch::new());
-    for seed in first..first + lattices {
+    for seed in seeds {
         let (positions, labels) = if seed.is_multiple_of(8) { (20, 60) } else { (8, 12) };
         let case = Case::random(seed, positions, labels);
         all_agree::<f32>(&case, &mut single, &decoders);

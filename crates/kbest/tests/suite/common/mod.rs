@@ -285,6 +285,13 @@ pub fn exact_decoders() -> Vec<Decoder> {
     decoders(|_| true)
 }
 
+/// The seeds of `make soak`: as many as `KBEST_SOAK` says, from `KBEST_SOAK_SEED` on.
+pub fn soak_seeds() -> std::ops::Range<u64> {
+    let number = |name, usual| std::env::var(name).map_or(usual, |n: String| n.parse().expect("a number"));
+    let first = number("KBEST_SOAK_SEED", 1);
+    first..first + number("KBEST_SOAK", 100_000)
+}
+
 /// Those of them that can give more than one path.
 pub fn exact_kbest_decoders() -> Vec<Decoder> {
     decoders(|answers| answers != Answers::One)
