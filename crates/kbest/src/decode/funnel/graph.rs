@@ -68,7 +68,7 @@ pub(super) struct Graph<S> {
     pub(super) nodes: Vec<Node<S>>,
     pub(super) ways: Vec<Way<S>>,
     positions: usize,
-    levels: Vec<u32>, // where the nodes off the best path begin: behind the last position (none), at the last, and so on
+    levels: Vec<u32>, // where the nodes off the best path end: behind the last position (none), at the last, and so on
     node_of: Vec<u32>, // by entry of the search
 }
 
@@ -152,7 +152,7 @@ impl<S: Float> Graph<S> {
     pub(super) fn add_only_way(&mut self, node: u32, way: Way<S>) {
         self.begin_ways(node);
         self.ways.push(way);
-        self.nodes[node as usize].past += 1;
+        self.end_ways(node);
     }
 
     /// The node of an entry, with at least this slack.

@@ -79,9 +79,9 @@ impl<S: Float> Hits<S> {
     }
 
     /// Whether no label at position `t` that is not opened has a value of at least `limit`, that of a path losing `slack`:
-    /// no pass was made, or, if it is `enough` to know that, none of the hits has.
-    pub(super) fn have_none(&self, t: usize, slack: S, limit: S, enough: bool) -> bool {
-        let none_at = |at: &HitsAt<S>| at.hits.is_empty() || (enough && at.most < limit);
+    /// no pass was made, or, if only this value matters (`alone`), none of the hits has it.
+    pub(super) fn have_none(&self, t: usize, slack: S, limit: S, alone: bool) -> bool {
+        let none_at = |at: &HitsAt<S>| at.hits.is_empty() || (alone && at.most < limit);
         self.within >= slack && none_at(&self.at[t])
     }
 
@@ -200,8 +200,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             part = part.end..self.lattice.labels().min(3 * part.end);
         }
         layers.mark(t, is_open, false);
-        // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
         let opened = layers.layer(t).opened;
+        // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
         let on_best = source != Source::Gathered;
         let most = hits.all[first..].iter().fold(S::FORBIDDEN, |most, hit| most.larger(hit.value));
         hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, most, on_best };
@@ -258,13 +258,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         self.tally.edges(looked);
         self.spend(EDGE_COST * looked)?;
-        let Memory { layers, found, fresh, is_open, .. } = &mut *self.memory;
-        found.truncate(unknown);
-        if layers.layer(t).opened > opened {
-            layers.mark(t, is_open, true);
-            found.retain(|&y| !is_open[y as usize]);
-            fresh.retain(|entry| !is_open[entry.label as usize]);
-            layers.mark(t, is_open, false);
+        self.memory.found.truncate(unknown);
+        if self.memory.layers.layer(t).opened > opened {
+            self.drop_opened(t);
         }
         Ok(rest)
     }

@@ -4,9 +4,9 @@
 //! these paths differ in the last position changed or in the label there, so they are distinct, and what the `k - 1`-th
 //! best of them loses, the `k`-th best path of all does not exceed. The first limit comes from the labels opened already
 //! and from what is likely to be lost at each position, or, if these are too few (for many paths: if that is less), from
-//! experience. Then a vector pass a position looks for labels within it ([`super::hits`]), where floor and rest leave any, and positions that are likely to
-//! have close rivals come first, so that it falls soon. At last, changes at several positions count, too
-//! ([`super::combinations`]).
+//! experience. Then a vector pass a position looks for labels within it ([`super::hits`]), where floor and rest leave any,
+//! and positions that are likely to have close rivals come first, so that it falls soon. At last, changes at several
+//! positions count, too ([`super::combinations`]).
 //!
 //! **Cost.** The passes; all of them again with a wider limit if it was too low, about one time in ten. **When not.** Where
 //! there are fewer than `k - 1` labels to change to, there is no margin.

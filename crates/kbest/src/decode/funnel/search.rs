@@ -348,11 +348,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(rest)
     }
 
-    /// Forgets the found labels that are open already.
-    fn drop_opened(&mut self, t: usize) {
-        let Memory { layers, found, is_open, .. } = &mut *self.memory;
+    /// Forgets the found and fresh labels that are open already.
+    pub(super) fn drop_opened(&mut self, t: usize) {
+        let Memory { layers, found, fresh, is_open, .. } = &mut *self.memory;
         layers.mark(t, is_open, true);
         found.retain(|&y| !is_open[y as usize]);
+        fresh.retain(|entry| !is_open[entry.label as usize]);
         layers.mark(t, is_open, false);
     }
 
