@@ -5,9 +5,7 @@
 //! table, so the compiler turns the loops below into vectors of any width; no operation is fused, so every level
 //! gives the same bits. Relative error: a few units in the last place (see the tests).
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use super::Level;
-use super::level;
+use super::{Loop, run};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
 /// `ln 2` in two parts: the upper one has 32 zero bits at its end, so that its product with an exponent is exact.
@@ -92,75 +90,48 @@ fn ln(x: f64) -> f64 {
     if x < f64::MIN_POSITIVE { f64::NEG_INFINITY } else { value }
 }
 
-#[inline(always)]
-fn exp_loop(row: &mut [f64], shift: f64) {
-    for x in row {
-        *x = exp(*x - shift);
-    }
+/// `row[i] = exp(row[i] - shift)`.
+struct Exponentials<'a> {
+    row: &'a mut [f64],
+    shift: f64,
 }
 
-#[inline(always)]
-fn ln_loop(row: &mut [f64]) {
-    for x in row {
-        *x = ln(*x);
-    }
-}
+impl Loop for Exponentials<'_> {
+    type Result = ();
 
-/// Compiles both loops for one instruction set.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-macro_rules! compile_loops {
-    ($module:ident, $feature:literal) => {
-        mod $module {
-            #[target_feature(enable = $feature)]
-            pub(super) fn exp_rows(row: &mut [f64], shift: f64) {
-                super::exp_loop(row, shift);
-            }
-            #[target_feature(enable = $feature)]
-            pub(super) fn ln_rows(row: &mut [f64]) {
-                super::ln_loop(row);
-            }
+    #[inline(always)]
+    fn run(self) {
+        for x in self.row {
+            *x = exp(*x - self.shift);
         }
-    };
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-compile_loops!(avx512, "avx512f");
-#[cfg(target_arch = "x86_64")]
-compile_loops!(avx2, "avx2");
-#[cfg(target_arch = "aarch64")]
-compile_loops!(neon, "neon");
+/// `row[i] = ln(row[i])`.
+struct Logarithms<'a> {
+    row: &'a mut [f64],
+}
+
+impl Loop for Logarithms<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for x in self.row {
+            *x = ln(*x);
+        }
+    }
+}
 
 /// `row[i] = exp(row[i] - shift)`, 0 below `exp(-708)`, the largest power there is above `exp(709)`. Minus infinity
 /// gives 0. Other than the kernels over scores this reads any number but NaN.
 pub fn exp_rows(row: &mut [f64], shift: f64) {
-    match level() {
-        // SAFETY: this level is only ever chosen after the CPU reported the feature.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512::exp_rows(row, shift) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2::exp_rows(row, shift) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => unsafe { neon::exp_rows(row, shift) },
-        _ => exp_loop(row, shift),
-    }
+    run(Exponentials { row, shift });
 }
 
 /// `row[i] = ln(row[i])`; 0 (and what is too small for a normal number) gives minus infinity.
 pub fn ln_rows(row: &mut [f64]) {
-    match level() {
-        // SAFETY: this level is only ever chosen after the CPU reported the feature.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512::ln_rows(row) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2::ln_rows(row) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => unsafe { neon::ln_rows(row) },
-        _ => ln_loop(row),
-    }
+    run(Logarithms { row });
 }
 
 #[cfg(test)]
@@ -215,10 +186,10 @@ mod tests {
     #[test]
     fn every_level_gives_the_same_bits() {
         let (mut plain, mut dispatched) = (arguments(), arguments());
-        exp_loop(&mut plain, 0.25);
+        Exponentials { row: &mut plain, shift: 0.25 }.run();
         exp_rows(&mut dispatched, 0.25);
         assert_eq!(plain, dispatched);
-        ln_loop(&mut plain);
+        Logarithms { row: &mut plain }.run();
         ln_rows(&mut dispatched);
         assert_eq!(plain, dispatched);
     }

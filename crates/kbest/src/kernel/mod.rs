@@ -17,6 +17,7 @@
 
 mod aligned;
 mod blob;
+mod compiled;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -29,6 +30,7 @@ mod x86;
 
 pub use aligned::AlignedVec;
 pub(crate) use blob::Blob;
+pub(crate) use compiled::{Loop, run};
 pub use exponential::{exp_rows, ln_rows};
 pub(crate) use prefetch::prefetch;
 
@@ -80,7 +82,16 @@ pub fn level() -> Level {
 
 #[cfg(target_arch = "x86_64")]
 fn best_level() -> Level {
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
+    // What all CPUs have that have AVX-512 in more than name.
+    let has_avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    if has_avx512 {
         Level::Avx512
     } else if is_x86_feature_detected!("avx2") {
         Level::Avx2
