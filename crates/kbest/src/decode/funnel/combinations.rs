@@ -1,8 +1,9 @@
 //! How many paths lose at most how much, if the best path is changed at several positions.
 //!
-//! Changes of single labels at positions that are no neighbours add up: each leaves the edges alone that the others
-//! change. So the number of paths that lose at most so much is counted position by position, as in a knapsack: those
-//! without a change there, and for each change there those that end two positions before with so much less.
+//! A *change* takes another label at a position, and the best way to it, which may change some labels before, too. Changes
+//! that have a label of the best path between them add up: each leaves the edges alone that the others change. So the number
+//! of paths that lose at most so much is counted position by position, as in a knapsack: those without a change that ends
+//! there, and for each that does those whose changes end early enough, with so much less.
 //!
 //! **Cost.** An addition of a short row for each change. Losses are rounded up to one of a few steps, so what is counted
 //! is less than what there is.
@@ -17,14 +18,17 @@ type Counts = [u16; STEPS];
 /// The same with zeros in front, for what is less than nothing.
 type Shifted = [u16; 2 * STEPS];
 
+/// The most labels that a change may have if it is to be combined with others before it (measured: more do not matter).
+const LONGEST: usize = 3;
+
 /// The count, position by position.
 pub(super) struct Combinations {
     margin: f64,
     steps_per_loss: f64,
-    alone: Shifted,   // the best path
-    earlier: Shifted, // with changes up to two positions before
-    before: Counts,   // up to the position before
-    now: Counts,      // up to this position
+    alone: Shifted,                  // the best path
+    earlier: [Shifted; LONGEST + 1], // with changes up to each of the positions before, in a ring
+    at: usize,                       // of these, that of the position farthest from here
+    now: Counts,                     // up to this position
 }
 
 impl Combinations {
@@ -33,14 +37,17 @@ impl Combinations {
         let (mut best, mut alone) = ([0; STEPS], [0; 2 * STEPS]);
         (best[0], alone[STEPS]) = (1, 1);
         let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { f64::INFINITY };
-        Combinations { margin, steps_per_loss, alone, earlier: alone, before: best, now: best }
+        Combinations { margin, steps_per_loss, alone, earlier: [alone; LONGEST + 1], at: 0, now: best }
     }
 
-    /// Adds changes at this position. If the best path does not come to them by its own label before (`on_best`), it may be
-    /// changed before, too, so that each of them stands alone.
+    /// Adds changes of up to `length` labels, the last of them at this position. One label before them stays, so they go
+    /// together with changes up to `length + 1` positions before.
     #[inline(always)]
-    pub(super) fn change(&mut self, losses: impl Iterator<Item = f64>, on_best: bool) {
-        let with = if on_best { &self.earlier } else { &self.alone };
+    pub(super) fn change(&mut self, losses: impl Iterator<Item = f64>, length: usize) {
+        let with = match LONGEST.checked_sub(length) {
+            Some(shorter) => &self.earlier[(self.at + shorter) % (LONGEST + 1)],
+            None => &self.alone,
+        };
         let mut now = self.now; // to be kept in registers
         for loss in losses {
             // Rounded up to the next step; what is past the last one adds zeros. No branch, as none could be foreseen.
@@ -53,8 +60,8 @@ impl Combinations {
 
     /// Goes on to the next position.
     pub(super) fn next_position(&mut self) {
-        self.earlier[STEPS..].copy_from_slice(&self.before);
-        self.before = self.now;
+        self.earlier[self.at][STEPS..].copy_from_slice(&self.now);
+        self.at = (self.at + 1) % (LONGEST + 1);
     }
 
     /// A margin within which `k` paths lie, if there are so many.
@@ -75,7 +82,7 @@ mod tests {
 
     #[test]
     fn changes_add_up_unless_they_are_neighbours() {
-        let counted = |changes: &[(usize, f64, bool)]| {
+        let counted = |changes: &[(usize, f64, usize)]| {
             let mut paths = Combinations::within(64.0);
             for t in 0..8 {
                 changes.iter().filter(|c| c.0 == t).for_each(|c| paths.change([c.1].into_iter(), c.2));
@@ -84,19 +91,25 @@ mod tests {
             paths
         };
         // The best path, two changes, and both of them.
-        let apart = counted(&[(1, 10.0, true), (3, 20.0, true)]);
+        let apart = counted(&[(1, 10.0, 1), (3, 20.0, 1)]);
         assert_eq!([1, 2, 3, 4].map(|k| apart.margin(k)), [0.0, 11.0, 21.0, 32.0].map(Some));
         assert_eq!(apart.margin(5), None);
-        // The same without both: neighbours, or a change that brings its own way.
-        for changes in [[(2, 10.0, true), (3, 20.0, true)], [(1, 10.0, true), (3, 20.0, false)]] {
+        // The same without both: neighbours, or one that changes the label between them, too, or very many.
+        let together =
+            [[(2, 10.0, 1), (3, 20.0, 1)], [(1, 10.0, 1), (3, 20.0, 2)], [(1, 10.0, 1), (7, 20.0, 4)]];
+        for changes in together {
             assert_eq!([3, 4].map(|k| counted(&changes).margin(k)), [Some(21.0), None]);
         }
-        // It may be the first of two, though.
-        assert_eq!(counted(&[(1, 10.0, false), (3, 20.0, true)]).margin(4), Some(32.0));
+        // A label stays between them.
+        for changes in
+            [[(1, 10.0, 4), (3, 20.0, 1)], [(1, 10.0, 1), (4, 20.0, 2)], [(3, 10.0, 1), (7, 20.0, 3)]]
+        {
+            assert_eq!(counted(&changes).margin(4), Some(32.0));
+        }
         // Two at one position do not go together; losses beyond the margin do not count.
-        assert_eq!(counted(&[(1, 10.0, true), (1, 20.0, true), (4, 65.0, true)]).margin(4), None);
+        assert_eq!(counted(&[(1, 10.0, 1), (1, 20.0, 1), (4, 65.0, 1)]).margin(4), None);
         let mut nothing = Combinations::within(0.0);
-        nothing.change([0.0, 5.0].into_iter(), true);
+        nothing.change([0.0, 5.0].into_iter(), 1);
         assert_eq!(nothing.margin(2), None);
     }
 }

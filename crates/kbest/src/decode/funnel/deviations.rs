@@ -9,16 +9,16 @@
 //! **Why exact.** Losses are sums of differences and decide only what is surely not among the `k` best (`slack` allows for
 //! their rounding); the paths left are sorted by the judge's score, equal ones by their labels, read from the end.
 //!
-//! **Cost.** A few steps for each path found, one addition of an edge and a node for each position behind its deviation,
-//! and a copy of the labels; of paths that have children, a copy of what each position adds, too. **When not.** Where very
+//! **Cost.** A few steps for each path found; for each that may be among the best, one addition of an edge and a node for
+//! each position behind its deviation, and a copy of the labels; of their parents, a copy of what each position adds, too. **When not.** Where very
 //! many paths lose the same (ties, or rounding as large as the margin): the number of paths found is limited, and beyond
 //! that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
-use super::graph::{END, Graph, NONE, Way};
+use super::graph::{END, Graph, NONE};
+use super::rows::Rows;
 use super::sorting::{Buckets, keep_smallest, sort_few};
 use crate::decode::Decoded;
 use crate::kernel::Float;
-use crate::label::LabelId;
 use crate::lattice::Lattice;
 
 /// A path found: that of its parent, but over another way.
@@ -28,27 +28,19 @@ struct Found<S> {
     way: u32,  // NONE for the best path
     into: u32, // the node that it leads into
     loss: S,
-    has_children: bool,
-    row: u32, // which of the rows is its own, if it has children
-}
-
-/// What a position of a path adds.
-#[derive(Debug, Clone, Copy)]
-struct Step<S> {
-    node: S,
-    edge: S, // to the next position (the end score at the last)
+    row: u32, // which of the rows is its own, if it has one
 }
 
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Deviations<S> {
     found: Vec<Found<S>>,
+    parents: Vec<u32>, // those that may have children
     losses: Vec<S>,
-    scores: Vec<S>,
     buckets: Buckets,
-    labels: Vec<LabelId>, // rows of parents, one after another
-    steps: Vec<Step<S>>,  // the same
-    order: Vec<(S, u32)>, // scores, and which path has them
+    rows: Rows<S>,
+    scores: Vec<(S, u32)>, // scores, and which path has them
+    order: Vec<(S, u32)>,  // the same in order
 }
 
 impl<S: Float> Deviations<S> {
@@ -63,18 +55,9 @@ impl<S: Float> Deviations<S> {
         slack: S,
         out: &mut Decoded<S>,
     ) -> bool {
-        if !self.find(graph, k, limit, slack) {
-            return false;
-        }
-        self.score_all(lattice, graph);
-        let Deviations { scores, losses, buckets, order, .. } = self;
-        let best = scores[0];
-        losses.clear();
-        losses.extend(scores.iter().map(|&score| best - score));
-        let most = losses.iter().fold(S::ZERO, |most, &loss| most.larger(loss));
-        order.clear();
-        order.extend(buckets.smallest(losses, most, k).iter().map(|&found| (scores[found as usize], found)));
-        let others = &mut order[1..]; // the best path is the first one, whatever others score as much
+        let Some(limit) = self.find(graph, k, limit, slack) else { return false };
+        self.score_best(lattice, graph, k, limit, slack);
+        let others = &mut self.order[1..]; // the best path is the first one, whatever others score as much
         sort_few(others, |&(score, _)| -score);
         // As many as are wanted, and those that score as much as the last of them.
         let mut past = k.min(self.order.len());
@@ -82,7 +65,7 @@ impl<S: Float> Deviations<S> {
             past += 1;
         }
         for rank in 0..past {
-            self.push_path(graph, lattice.positions(), self.order[rank], out);
+            self.push_path(graph, self.order[rank], out);
         }
         for equal in out.paths[1..].chunk_by_mut(|a, b| a.score == b.score) {
             equal.sort_unstable_by(|a, b| a.labels.iter().rev().cmp(b.labels.iter().rev()));
@@ -91,40 +74,48 @@ impl<S: Float> Deviations<S> {
         true
     }
 
-    /// Finds all paths that may be among the `k` best, unless they are too many.
-    fn find(&mut self, graph: &Graph<S>, k: usize, mut limit: S, slack: S) -> bool {
-        let new = |parent, way, into, loss| Found { parent, way, into, loss, has_children: false, row: 0 };
+    /// Finds all paths that may be among the `k` best, unless they are too many, and returns what they lose at most (but for
+    /// some that were found before the limit fell).
+    fn find(&mut self, graph: &Graph<S>, k: usize, mut limit: S, slack: S) -> Option<S> {
+        let new = |parent, way, into, loss| Found { parent, way, into, loss, row: NONE };
         self.found.clear();
-        self.found.push(new(NONE, NONE, END, S::ZERO));
+        self.found.push(Found { row: 0, ..new(NONE, NONE, END, S::ZERO) });
         let mut many = k.saturating_mul(2).saturating_add(64);
         let too_many = many.saturating_mul(4);
-        let mut at = 0;
-        while let Some(&Found { way, loss, .. }) = self.found.get(at) {
+        self.parents.clear();
+        self.parents.push(0);
+        let mut next = 0;
+        while let Some(&parent) = self.parents.get(next) {
+            next += 1;
+            let Found { way, loss, .. } = self.found[parent as usize];
             let mut node = if way == NONE { END } else { graph.ways[way as usize].from };
-            let known = self.found.len();
             // Lower bound: no path to this node but the best one loses less than its gap.
             while loss + graph.nodes[node as usize].gap <= limit {
                 let into = graph.nodes[node as usize].branch;
                 let Some(branch) = graph.nodes.get(into as usize) else { break };
                 for other in branch.first + 1..branch.past {
-                    let loss = loss + graph.ways[other as usize].loss;
+                    let way = &graph.ways[other as usize];
+                    let loss = loss + way.loss;
                     if loss <= limit {
-                        self.found.push(new(at as u32, other, into, loss));
+                        let found = self.found.len() as u32;
+                        self.found.push(new(parent, other, into, loss));
+                        // No branch, as none could be foreseen.
+                        let has_children = loss + graph.nodes[way.from as usize].gap <= limit;
+                        self.parents.push(found);
+                        self.parents.truncate(self.parents.len() - usize::from(!has_children));
                     }
                 }
                 node = graph.best_way(into).from;
             }
-            self.found[at].has_children = self.found.len() > known;
             if self.found.len() >= many {
                 limit = self.tighten(k, limit, slack);
                 if self.found.len() >= too_many {
-                    return false;
+                    return None;
                 }
                 many += many / 2;
             }
-            at += 1;
         }
-        true
+        Some(limit)
     }
 
     /// The limit, or what the `k`-th best of the paths found loses if that is less. A path that is among the `k` best by
@@ -137,44 +128,46 @@ impl<S: Float> Deviations<S> {
         if tight < limit { tight } else { limit }
     }
 
-    /// Scores the paths found, and makes the rows of parents.
-    fn score_all(&mut self, lattice: &Lattice<'_, S>, graph: &Graph<S>) {
+    /// Scores the paths found that may be among the `k` best, and puts them nearly in order, the best one first.
+    fn score_best(&mut self, lattice: &Lattice<'_, S>, graph: &Graph<S>, k: usize, limit: S, slack: S) {
+        let Deviations { found: all, rows, buckets, scores, .. } = self;
         let (positions, has_end) = (lattice.positions(), lattice.end().is_some());
-        self.scores.clear();
-        self.labels.clear();
-        self.labels.resize(positions, NONE);
-        self.steps.clear();
-        self.steps.resize(positions, Step { node: S::ZERO, edge: S::ZERO });
-        let last = graph.best_way(END);
-        change_row(graph, last, positions - 1, &mut self.labels, &mut self.steps);
-        self.scores.push(score(graph.nodes[last.from as usize].alpha, last.edge, &[], has_end));
-        for i in 1..self.found.len() {
-            let Found { parent, way, into, has_children, .. } = self.found[i];
-            let (way, t) = (&graph.ways[way as usize], graph.nodes[into as usize].t as usize - 1);
-            let first = self.found[parent as usize].row as usize * positions;
-            let row = first..first + positions;
-            let after = &self.steps[first + t + 1..row.end];
-            self.scores.push(score(graph.nodes[way.from as usize].alpha, way.edge, after, has_end));
-            if has_children {
-                let own = self.labels.len();
-                self.labels.extend_from_within(row.clone());
-                self.steps.extend_from_within(row);
-                self.found[i].row = (own / positions) as u32;
-                change_row(graph, way, t, &mut self.labels[own..], &mut self.steps[own..]);
+        rows.begin(graph, positions);
+        let losses = all.iter().map(|found| found.loss);
+        let largest = if limit.is_legal() { limit } else { losses.clone().fold(S::ZERO, S::larger) };
+        let wanted = buckets.smallest(losses, k, slack + slack, largest);
+        let deviation = |found: &Found<S>| {
+            let t = graph.nodes[found.into as usize].t as usize - 1;
+            (&graph.ways[found.way as usize], t)
+        };
+        scores.clear();
+        scores.push((rows.score(0, graph, graph.best_way(END), positions - 1, has_end), 0));
+        // In the order in which they were found: siblings deviate ever nearer to the start, which can be foreseen.
+        for &i in &wanted[1..] {
+            let found = all[i as usize];
+            let parent = all[found.parent as usize];
+            let mut row = parent.row;
+            if row == NONE {
+                let (way, t) = deviation(&parent);
+                row = rows.add(all[parent.parent as usize].row, graph, way, t);
+                all[found.parent as usize].row = row;
             }
+            let (way, t) = deviation(&found);
+            scores.push((rows.score(row, graph, way, t, has_end), i));
         }
+        buckets.put_in_order(scores.iter().copied(), &mut self.order);
     }
 
     /// Pushes a path with its score.
-    fn push_path(&self, graph: &Graph<S>, positions: usize, (score, found): (S, u32), out: &mut Decoded<S>) {
-        let Found { parent, way, into, has_children, row, .. } = self.found[found as usize];
-        let is_row = has_children || way == NONE;
-        let row = if is_row { row } else { self.found[parent as usize].row } as usize * positions;
+    fn push_path(&self, graph: &Graph<S>, (score, found): (S, u32), out: &mut Decoded<S>) {
+        let Found { parent, way, into, row, .. } = self.found[found as usize];
+        let of_parent = row == NONE;
+        let row = if of_parent { self.found[parent as usize].row } else { row };
         let mut path = out.take_spare();
         path.score = score;
         path.labels.clear();
-        path.labels.extend_from_slice(&self.labels[row..row + positions]);
-        if !is_row {
+        path.labels.extend_from_slice(self.rows.labels(row));
+        if of_parent {
             let t = graph.nodes[into as usize].t as usize - 1;
             for (t, way) in graph.ways_back(&graph.ways[way as usize], t) {
                 if std::mem::replace(&mut path.labels[t], way.label) == way.label {
@@ -184,30 +177,4 @@ impl<S: Float> Deviations<S> {
         }
         out.paths.push(path);
     }
-}
-
-/// Changes a copy of the parent's row by a deviation at position `t`.
-fn change_row<S: Float>(
-    graph: &Graph<S>,
-    way: &Way<S>,
-    t: usize,
-    labels: &mut [LabelId],
-    steps: &mut [Step<S>],
-) {
-    for (t, way) in graph.ways_back(way, t) {
-        steps[t] = Step { node: way.node, edge: way.edge }; // where both meet, the edge is another one
-        if std::mem::replace(&mut labels[t], way.label) == way.label {
-            break; // from here to the start the parent has the best ways, too
-        }
-    }
-}
-
-/// The judge's score of a path, given its forward score at some position, the edge from there, and what follows.
-fn score<S: Float>(alpha: S, edge: S, after: &[Step<S>], has_end: bool) -> S {
-    let (mut score, mut edge) = (alpha, edge);
-    for step in after {
-        score = score + edge + step.node;
-        edge = step.edge;
-    }
-    if has_end { score + edge } else { score }
 }

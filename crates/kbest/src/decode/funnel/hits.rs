@@ -7,40 +7,19 @@
 //! **Cost.** A pass over the labels at each position where any label may be within the limit, and a few words a hit. **When
 //! not.** With an infinite limit, where so few labels are legal that every path is wanted, all legal labels are hits.
 
+use super::hit::{FindWanted, Hit, Labels, MakeHits, SEVERAL, UNKNOWN};
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
 use super::search::{
     EDGE_COST, Goal, Job, Memory, PASS_COST, Search, Source, Stop, as_slice, border, largest_ways_out,
 };
 use crate::decode::Tally;
-use crate::kernel::{Float, LANES};
+use crate::kernel::{self, Float, LANES};
 use crate::lattice::EdgeScores;
-use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Labels looked at first in a pass.
 const FIRST_PART: usize = 320;
-
-/// The best way in is over one of several labels that are opened.
-const SEVERAL: u32 = NONE - 1;
-
-/// The best way in may be over a label that is not opened.
-const UNKNOWN: u32 = NONE - 2;
-
-/// A label that may be wanted before the best path's label of the next position. (A label that is open has a forbidden
-/// score here.)
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Hit<S> {
-    label: u32,
-    /// Its best way in, if that was known at once, else [`SEVERAL`] or [`UNKNOWN`].
-    back: u32,
-    /// Its forward score, or, if the way in is unknown, an upper bound.
-    score: S,
-    /// The same with the edge to the best path's next label.
-    value: S,
-    /// What the best path loses if it is changed to this label, over labels opened; infinity if it cannot be.
-    pub(super) loss: S,
-}
 
 /// The hits of one position.
 #[derive(Debug, Clone)]
@@ -52,8 +31,8 @@ struct HitsAt<S> {
     rest: S,
     /// The largest value.
     most: S,
-    /// Whether the best path comes to each of them by its own label before.
-    on_best: bool,
+    /// How many labels of the best path are changed with each of them, at most.
+    length: usize,
 }
 
 /// The hits of all positions.
@@ -101,10 +80,10 @@ impl<S: Float> Hits<S> {
         rest
     }
 
-    /// The hits of a position, and whether the best path comes to each of them by its own label before.
-    pub(super) fn at(&self, t: usize) -> (&[Hit<S>], bool) {
+    /// The hits of a position, and how many labels of the best path are changed with each of them, at most.
+    pub(super) fn at(&self, t: usize) -> (&[Hit<S>], usize) {
         let at = &self.at[t];
-        (&self.all[at.hits.clone()], at.on_best)
+        (&self.all[at.hits.clone()], at.length)
     }
 }
 
@@ -121,7 +100,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         hits.clear();
         hits.at.resize(
             best.len(),
-            HitsAt { hits: 0..0, opened: 0, rest: S::FORBIDDEN, most: S::FORBIDDEN, on_best: false },
+            HitsAt { hits: 0..0, opened: 0, rest: S::FORBIDDEN, most: S::FORBIDDEN, length: 0 },
         );
         for t in order {
             self.hit(t, slack, best, hits, losses)?;
@@ -149,7 +128,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let source = self.prepare(t)?;
         let node = self.lattice.node_row(t);
         let least = if t == 0 { S::FORBIDDEN } else { self.memory.layers.layer(t - 1).floor };
-        let Memory { layers, values, buffer, ways_out: spread, found, is_open, .. } = &mut *self.memory;
+        let Memory { layers, values, buffer, ways_out: spread, found, open_at, .. } = &mut *self.memory;
         let ways_out = match goal {
             Goal::Label(y) => &self.edges.column(t + 1, y as usize, spread)[..node.len()],
             Goal::Any => as_slice(border(self.lattice.end()), spread, node.len()),
@@ -161,27 +140,30 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             Source::Gathered => SEVERAL,
             Source::Bounded => UNKNOWN,
         };
-        layers.mark(t, is_open, true);
-        let (mut rest, mut part, mut looked) = (S::FORBIDDEN, 0..node.len().min(FIRST_PART), 0);
+        layers.mark(t, open_at);
+        let (mut rest, mut most) = (S::FORBIDDEN, S::FORBIDDEN);
+        let (mut part, mut looked) = (0..node.len().min(FIRST_PART), 0);
         while !part.is_empty() {
             let limit = losses.limit + slack + slack;
             found.clear();
             let [row, node, ways_out] = [row, node, ways_out].map(|whole| &whole[part.clone()]);
-            let is_open = &is_open[part.clone()];
+            let open_at = &open_at[part.clone()];
             rest = rest.larger(S::select_reaching(add, row, least, node, ways_out, value - limit, found));
             looked += found.len();
             let old = hits.all.len();
-            // No branch, as none could be foreseen: a label that is open becomes a hit that cannot be had.
-            hits.all.extend(found.iter().map(|&i| {
-                let y = i as usize;
-                let bound = add + row[y];
-                let node = select_unpredictable(is_open[y], S::FORBIDDEN, node[y]);
-                let score = bound.larger(least) + node;
-                let loss = (value - (bound + node + ways_out[y])).larger(S::ZERO);
-                // Labels not opened lead to values below the floor of their layer.
-                let back = select_unpredictable(bound >= least, known, UNKNOWN);
-                Hit { label: (part.start + y) as u32, back, score, value: score + ways_out[y], loss }
-            }));
+            let labels = Labels { row, node, ways_out, open_at };
+            let making = MakeHits {
+                found,
+                first: part.start as u32,
+                t: t as u32,
+                add,
+                least,
+                labels,
+                value,
+                known,
+                hits: &mut hits.all,
+            };
+            most = most.larger(kernel::run(making));
             let new = &mut hits.all[old..];
             if source == Source::Bounded {
                 let before = layers.entry(best[t - 1]);
@@ -199,12 +181,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             losses.tighten(&hits.all);
             part = part.end..self.lattice.labels().min(3 * part.end);
         }
-        layers.mark(t, is_open, false);
         let opened = layers.layer(t).opened;
         // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
-        let on_best = source != Source::Gathered;
-        let most = hits.all[first..].iter().fold(S::FORBIDDEN, |most, hit| most.larger(hit.value));
-        hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, most, on_best };
+        let length = if source == Source::Gathered { 1 + losses.lengths[t - 1] } else { 1 };
+        hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, most, length };
         self.spend(2 * PASS_COST * node.len().div_ceil(LANES) + looked)
     }
 
@@ -230,19 +210,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn gather_wanted(&mut self, t: usize, limit: S) -> Result<S, Stop> {
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let Memory { hits, found, .. } = &mut *self.memory;
-        let HitsAt { hits: range, opened, mut rest, .. } = hits.at[t].clone();
-        // Where they are; no branch, as none could be foreseen.
-        found.clear();
-        found.resize(range.len(), 0);
-        let mut wanted = 0;
-        for (place, hit) in (range.start as u32..).zip(&hits.all[range]) {
-            let is_wanted = (hit.value >= limit) & !hit.value.is_forbidden();
-            found[wanted] = place;
-            wanted += usize::from(is_wanted);
-            rest = rest.larger(select_unpredictable(is_wanted, S::FORBIDDEN, hit.score));
-        }
+        let HitsAt { hits: range, opened, rest, .. } = hits.at[t].clone();
+        let first = range.start as u32;
+        let rest = kernel::run(FindWanted { hits: &hits.all[range], first, limit, rest, found });
         let (mut unknown, mut looked) = (0, 0);
-        for i in 0..wanted {
+        for i in 0..self.memory.found.len() {
             let Hit { label, back, score, .. } = self.memory.hits.all[self.memory.found[i] as usize];
             let back = match back {
                 UNKNOWN => {

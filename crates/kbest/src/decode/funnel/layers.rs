@@ -184,9 +184,9 @@ impl<S: Float> Layers<S> {
         self.runs(t).flat_map(|run| (run.first..).zip(run.entries))
     }
 
-    /// Marks the opened labels of a position, or takes the marks back.
-    pub(super) fn mark(&self, t: usize, marks: &mut [bool], mark: bool) {
-        self.opened(t).for_each(|(_, entry)| marks[entry.label as usize] = mark);
+    /// Writes the position to each label that is open there.
+    pub(super) fn mark(&self, t: usize, open_at: &mut [u32]) {
+        self.opened(t).for_each(|(_, entry)| open_at[entry.label as usize] = t as u32);
     }
 
     #[inline(always)]

@@ -12,12 +12,13 @@
 //! there are fewer than `k - 1` labels to change to, there is no margin.
 
 use super::combinations::Combinations;
-use super::hits::{Hit, Hits};
+use super::hit::Hit;
+use super::hits::Hits;
 use super::keep::Kept;
 use super::search::{Goal, Search, Stop};
 use super::sorting::{by_size, keep_smallest};
 use crate::decode::Tally;
-use crate::kernel::Float;
+use crate::kernel::{self, Float, Loop};
 use crate::lattice::EdgeScores;
 
 /// From this many paths on, changes at several positions are counted.
@@ -56,13 +57,13 @@ impl Experience {
     }
 }
 
-/// The best path with its label at one position changed to another one that is opened already.
+/// The best path with its label at one position changed to another one that is opened already, and the best way to it.
 #[derive(Debug, Clone, Copy)]
 struct Change<S> {
     t: usize,
     loss: S,
-    /// Whether the best path comes to it by its own label before.
-    on_best: bool,
+    /// How many labels of the best path are changed, at most.
+    length: usize,
 }
 
 /// What single changes lose, and a limit that falls as more of them are known.
@@ -73,6 +74,8 @@ pub(super) struct Losses<S> {
     wanted: usize, // how many of the least
     enough: usize, // hits after which it is worth while to see whether the limit falls
     opened: Vec<Change<S>>,
+    /// The largest length of these at each position.
+    pub(super) lengths: Vec<usize>,
     least: Vec<S>,
     steps_per_loss: f64,
     counts: Vec<u32>, // losses by steps of the first limit, the last for all beyond it
@@ -141,14 +144,32 @@ impl<S: Float> Losses<S> {
         if k < MANY_PATHS || !self.limit.is_legal() {
             return None;
         }
-        let mut paths = Combinations::within(self.limit.to_f64());
-        let mut opened = self.opened.iter().peekable();
+        kernel::run(CountPaths { losses: self, k, positions, hits })
+    }
+}
+
+/// Counts the paths with changes, as [`Losses::combined`] needs it.
+struct CountPaths<'a, S> {
+    losses: &'a Losses<S>,
+    k: usize,
+    positions: usize,
+    hits: &'a Hits<S>,
+}
+
+impl<S: Float> Loop for CountPaths<'_, S> {
+    type Result = Option<S>;
+
+    #[inline(always)]
+    fn run(self) -> Option<S> {
+        let CountPaths { losses, k, positions, hits } = self;
+        let mut paths = Combinations::within(losses.limit.to_f64());
+        let mut opened = losses.opened.iter().peekable();
         for t in 0..positions {
             while let Some(change) = opened.next_if(|change| change.t == t) {
-                paths.change(std::iter::once(change.loss.to_f64()), change.on_best);
+                paths.change(std::iter::once(change.loss.to_f64()), change.length);
             }
-            let (hits, on_best) = hits.at(t);
-            paths.change(hits.iter().map(|hit| hit.loss.to_f64()), on_best);
+            let (hits, length) = hits.at(t);
+            paths.change(hits.iter().map(|hit| hit.loss.to_f64()), length);
             paths.next_position();
         }
         paths.margin(k).map(S::from_f64_up)
@@ -180,7 +201,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     ) -> Result<Option<S>, Stop> {
         let slack = self.loss_slack();
         self.order_positions(best, order);
-        self.change_to_opened(best, &mut losses.opened);
+        self.change_to_opened(best, &mut losses.opened, &mut losses.lengths);
         losses.wanted = k - 1;
         let closest = closest_rivals(order, 1e-3 * self.spread(), self.spread());
         let guess = losses.guess(order.iter().map(|&(loss, _)| loss));
@@ -242,10 +263,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 
     /// What is lost over each opened label that is not on the best path, if the best path goes on behind it.
-    fn change_to_opened(&self, best: &[u32], changes: &mut Vec<Change<S>>) {
+    fn change_to_opened(&self, best: &[u32], changes: &mut Vec<Change<S>>, lengths: &mut Vec<usize>) {
         changes.clear();
+        lengths.clear();
         let layers = &self.memory.layers;
         for (t, &here) in best.iter().enumerate() {
+            lengths.push(0);
             if layers.layer(t).opened == 1 {
                 continue;
             }
@@ -255,9 +278,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                     Goal::Label(y) => entry.alpha + self.edges.get(t + 1, entry.label as usize, y as usize),
                     Goal::Any => entry.reach,
                 };
+                let length = if t == 0 || entry.back == best[t - 1] { 1 } else { 1 + lengths[t - 1] };
+                lengths[t] = length.max(lengths[t]);
                 if !value.is_forbidden() {
-                    let on_best = t == 0 || entry.back == best[t - 1];
-                    changes.push(Change { t, loss: most - value, on_best });
+                    changes.push(Change { t, loss: most - value, length });
                 }
             }
         }

@@ -23,11 +23,13 @@
 mod combinations;
 mod deviations;
 mod graph;
+mod hit;
 mod hits;
 mod kbest;
 mod keep;
 mod layers;
 mod margin;
+mod rows;
 mod search;
 mod sorting;
 

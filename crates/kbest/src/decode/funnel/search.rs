@@ -55,7 +55,7 @@ pub(crate) struct Memory<S> {
     pub(super) hits: Hits<S>,         // for more than one path, after the search for the best one
     pub(super) jobs: Vec<Job<S>>,     // positions to be opened further
     best: Vec<u32>,                   // the entries of the best path
-    pub(super) is_open: Vec<bool>,    // L: labels that the layer at hand has already
+    pub(super) open_at: Vec<u32>,     // L: the position whose layer was last seen to have the label
 }
 
 impl<S: Float> Memory<S> {
@@ -125,8 +125,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.values.resize_for_overwrite(labels);
         memory.buffer.resize_for_overwrite(padded(labels));
         memory.ways_out.resize_for_overwrite(padded(labels));
-        memory.is_open.clear();
-        memory.is_open.resize(labels, false);
+        memory.open_at.clear();
+        memory.open_at.resize(labels, NONE);
         memory.jobs.clear();
         memory.fresh.clear();
         memory.hits.clear();
@@ -350,11 +350,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Forgets the found and fresh labels that are open already.
     pub(super) fn drop_opened(&mut self, t: usize) {
-        let Memory { layers, found, fresh, is_open, .. } = &mut *self.memory;
-        layers.mark(t, is_open, true);
-        found.retain(|&y| !is_open[y as usize]);
-        fresh.retain(|entry| !is_open[entry.label as usize]);
-        layers.mark(t, is_open, false);
+        let Memory { layers, found, fresh, open_at, .. } = &mut *self.memory;
+        layers.mark(t, open_at);
+        found.retain(|&y| open_at[y as usize] != t as u32);
+        fresh.retain(|entry| open_at[entry.label as usize] != t as u32);
     }
 
     /// Finds the best way into each found label, and returns what one of them is sure to reach.

@@ -80,39 +80,62 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
 /// How many there are.
 const BUCKETS: usize = 256;
 
-/// The places of some sizes, nearly in ascending order: by buckets, and as they came within each.
+/// Finds the smallest of some sizes, and puts what belongs to them nearly in order: by buckets, and as they came within
+/// each.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
-    of: Vec<u8>,
-    order: Vec<u32>,
+    of: Vec<u8>,        // by place
+    next: Vec<u32>,     // by bucket: where the next of it goes
+    smallest: Vec<u32>, // their places
 }
 
 impl Buckets {
-    /// Orders the `n` smallest sizes, those that are as large as the last of them, and a few more. Sizes go from 0 to
-    /// `largest`.
-    pub(super) fn smallest<S: Float>(&mut self, sizes: &[S], largest: S, n: usize) -> &[u32] {
-        let per_size = BUCKETS as f64 / largest.to_f64();
+    /// The places of the `n` smallest sizes (`n` at least 1), of those that are larger than the last of them by no more
+    /// than `more`, and of a few others. Sizes are not negative; those larger than `large` are not told apart.
+    pub(super) fn smallest<S: Float>(
+        &mut self,
+        sizes: impl Iterator<Item = S>,
+        n: usize,
+        more: S,
+        large: S,
+    ) -> &[u32] {
+        // Larger ones are behind the bucket after that of `large`.
+        let per_size = (BUCKETS - 3) as f64 / large.to_f64();
         let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
         self.of.clear();
-        self.of.extend(sizes.iter().map(|&size| bucket_of(size)));
-        let mut past = [0u32; BUCKETS]; // each bucket
-        self.of.iter().for_each(|&bucket| past[usize::from(bucket)] += 1);
-        let mut all = 0;
-        for past in &mut past {
-            let count = std::mem::replace(past, all); // as yet, its first
-            all += count;
+        self.of.extend(sizes.map(bucket_of));
+        self.next.clear();
+        self.next.resize(BUCKETS, 0);
+        self.of.iter().for_each(|&bucket| self.next[usize::from(bucket)] += 1);
+        let mut before = 0;
+        for next in &mut self.next {
+            before += std::mem::replace(next, before);
         }
-        self.order.clear();
-        self.order.resize(sizes.len(), 0);
+        let last = self.next.partition_point(|&before| (before as usize) < n) - 1;
+        // Buckets are rounded down: the sum of two sizes may be in the one behind the sum of their buckets.
+        let last = (last as u8).saturating_add(bucket_of(more)).saturating_add(1);
+        self.smallest.clear();
         for (place, &bucket) in (0..).zip(&self.of) {
-            let next = &mut past[usize::from(bucket)];
-            self.order[*next as usize] = place;
+            self.smallest.push(place);
+            // No branch, as none could be foreseen.
+            self.smallest.truncate(self.smallest.len() - usize::from(bucket > last));
+        }
+        &self.smallest
+    }
+
+    /// Puts items in order that belong to the smallest sizes, one to each.
+    pub(super) fn put_in_order<T: Copy + Default>(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        ordered: &mut Vec<T>,
+    ) {
+        ordered.clear();
+        ordered.resize(self.smallest.len(), T::default());
+        for (&place, item) in self.smallest.iter().zip(items) {
+            let next = &mut self.next[usize::from(self.of[place as usize])];
+            ordered[*next as usize] = item;
             *next += 1;
         }
-        if let Some(&last) = n.checked_sub(1).and_then(|last| self.order.get(last)) {
-            self.order.truncate(past[usize::from(self.of[last as usize])] as usize);
-        }
-        &self.order
     }
 }
 
@@ -124,11 +147,21 @@ mod tests {
     fn buckets_have_the_smallest_and_keep_the_order_of_equals() {
         let sizes = [0.0f32, 5.0, 3.0, 9.9, 3.0, 0.0, 7.0];
         let mut buckets = Buckets::default();
-        assert_eq!(buckets.smallest(&sizes, 10.0, 3), [0, 5, 2, 4]);
-        assert_eq!(buckets.smallest(&sizes, 10.0, 9), [0, 5, 2, 4, 1, 6, 3]);
+        let mut found = |sizes: &[f32], n, more, large| {
+            let places = buckets.smallest(sizes.iter().copied(), n, more, large).to_vec();
+            let mut ordered = Vec::new();
+            buckets.put_in_order(places.iter().copied(), &mut ordered);
+            (places, ordered)
+        };
+        assert_eq!(found(&sizes, 3, 0.0, 10.0), (vec![0, 2, 4, 5], vec![0, 5, 2, 4]));
+        assert_eq!(found(&sizes, 3, 2.0, 10.0), (vec![0, 1, 2, 4, 5], vec![0, 5, 2, 4, 1]));
+        assert_eq!(found(&sizes, 9, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
+        // What is too large comes last, and is left out if it may be.
+        assert_eq!(found(&sizes, 5, 0.0, 5.0).1, [0, 5, 2, 4, 1]);
+        assert_eq!(found(&sizes, 6, 0.0, 5.0).1, [0, 5, 2, 4, 1, 3, 6]);
         // One bucket for all: in their old order.
-        assert_eq!(buckets.smallest(&sizes, f32::INFINITY, 1).len(), sizes.len());
-        assert_eq!(buckets.smallest(&[0.0; 3], 0.0, 2), [0, 1, 2]);
+        assert_eq!(found(&sizes, 1, 0.0, f32::INFINITY).1, [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(found(&[0.0; 3], 2, 0.0, 0.0).1, [0, 1, 2]);
     }
 
     #[test]
