@@ -14,7 +14,7 @@ pub(crate) trait Loop {
     /// What it leaves.
     type Result;
 
-    /// Runs it. To be marked `#[inline(always)]`, as all that it calls: what is not inlined is compiled for any CPU.
+    /// Runs it. To be marked `#[inline(always)]`, as all that it calls often: what is not inlined is compiled for any CPU.
     fn run(self) -> Self::Result;
 }
 
@@ -32,6 +32,7 @@ pub(crate) fn run<L: Loop>(work: L) -> L::Result {
     }
 }
 
+// `best_level` in `mod.rs` asks for all of these.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx512<L: Loop>(work: L) -> L::Result {
@@ -42,4 +43,22 @@ fn run_avx512<L: Loop>(work: L) -> L::Result {
 #[target_feature(enable = "avx2")]
 fn run_avx2<L: Loop>(work: L) -> L::Result {
     work.run()
+}
+
+/// The results of a loop on every level that this CPU has, plain first.
+#[cfg(test)]
+pub(super) fn on_each_level<L: Loop>(make: impl Fn() -> L) -> Vec<L::Result> {
+    let mut results = vec![make().run()];
+    #[cfg(target_arch = "x86_64")]
+    {
+        if super::best_level() == Level::Avx512 {
+            // SAFETY: the CPU has just said so.
+            results.push(unsafe { run_avx512(make()) });
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            results.push(unsafe { run_avx2(make()) });
+        }
+    }
+    results
 }

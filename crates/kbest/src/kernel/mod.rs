@@ -6,8 +6,9 @@
 //! CPU is asked at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of
 //! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
 //!
-//! Three more things live here because of their `unsafe` alone: arrays that may lie in a mapped file (`Blob`), hints to
-//! the CPU's cache (`prefetch`), and aligned arrays (`AlignedVec`), which leave out a check at each look-up of an edge.
+//! Loops that are written elsewhere can be compiled for the same levels (`compiled`). Three more things live here because of
+//! their `unsafe` alone: arrays that may lie in a mapped file (`Blob`), hints to the CPU's cache (`prefetch`), and aligned
+//! arrays (`AlignedVec`), which leave out a check at each look-up of an edge.
 //!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
 //! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:
@@ -82,7 +83,8 @@ pub fn level() -> Level {
 
 #[cfg(target_arch = "x86_64")]
 fn best_level() -> Level {
-    // What all CPUs have that have AVX-512 in more than name.
+    // All that `compiled::run_avx512` is compiled with: it must not be called with less. (The few CPUs that have AVX-512
+    // without the rest take AVX2.)
     let has_avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")

@@ -22,8 +22,10 @@ const SPREAD_FACTOR: usize = 4;
 const EXCEPTION_STEPS: usize = 3;
 
 /// What a further path costs after the forward pass of `viterbi-astar`, in the same steps (measured, roughly: 1,100
-/// nanoseconds, and 26 at each position).
+/// nanoseconds).
 const PATH_STEPS: usize = 2_500;
+
+/// What it costs besides at each position (26 nanoseconds).
 const PATH_POSITION_STEPS: usize = 60;
 
 /// What the choice depends on.
@@ -190,9 +192,10 @@ impl fmt::Display for Plan {
             Some(engine) => writeln!(
                 f,
                 "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 3 % of what \
-                 `{}` would take at once, and {} of its share of every position.",
+                 `{}` would take for all positions at once{}, and {} of its share of every position.",
                 engine.name(),
                 self.fallback.name(),
+                if k > 1 { ", a third of what further paths take besides" } else { "" },
                 if self.forward_pass() == ForwardPass::Sparse { "all" } else { "a third" }
             )?,
             None => writeln!(f, "No pruning: too few labels for that, or it is switched off.")?,

@@ -2,8 +2,9 @@
 //!
 //! A *change* takes another label at a position, and the best way to it, which may change some labels before, too. Changes
 //! that have a label of the best path between them add up: each leaves the edges alone that the others change. So the number
-//! of paths that lose at most so much is counted position by position, as in a knapsack: those without a change that ends
-//! there, and for each that does those whose changes end early enough, with so much less.
+//! of paths that lose at most so much is counted position by position, as in a knapsack: the paths with no change ending
+//! here, and, for each change ending here, the paths whose changes all end before the label that it leaves alone, its loss
+//! added.
 //!
 //! **Cost.** An addition of a short row for each change. Losses are rounded up to one of a few steps, so what is counted
 //! is less than what there is.
@@ -59,6 +60,7 @@ impl Combinations {
     }
 
     /// Goes on to the next position.
+    #[inline(always)]
     pub(super) fn next_position(&mut self) {
         self.earlier[self.at][STEPS..].copy_from_slice(&self.now);
         self.at = (self.at + 1) % (LONGEST + 1);
@@ -94,7 +96,7 @@ mod tests {
         let apart = counted(&[(1, 10.0, 1), (3, 20.0, 1)]);
         assert_eq!([1, 2, 3, 4].map(|k| apart.margin(k)), [0.0, 11.0, 21.0, 32.0].map(Some));
         assert_eq!(apart.margin(5), None);
-        // The same without both: neighbours, or one that changes the label between them, too, or very many.
+        // The same without both: neighbours, one that changes the label between them, too, or one of more than `LONGEST`.
         let together =
             [[(2, 10.0, 1), (3, 20.0, 1)], [(1, 10.0, 1), (3, 20.0, 2)], [(1, 10.0, 1), (7, 20.0, 4)]];
         for changes in together {

@@ -10,12 +10,12 @@
 //! their rounding); the paths left are sorted by the judge's score, equal ones by their labels, read from the end.
 //!
 //! **Cost.** A few steps for each path found; for each that may be among the best, one addition of an edge and a node for
-//! each position behind its deviation, and a copy of the labels; of their parents, a copy of what each position adds, too. **When not.** Where very
-//! many paths lose the same (ties, or rounding as large as the margin): the number of paths found is limited, and beyond
-//! that [`crate::decode::path_space`] has to do it, which never finds more than `k`.
+//! each position behind its deviation; for their parents and the paths pushed, a copy of the labels. **When not.** Where very
+//! many paths lose the same (ties, or rounding as large as the margin): the number of paths found is limited, and beyond that
+//! [`crate::decode::path_space`] has to do it, which never finds more than `k`.
 
-use super::graph::{END, Graph, NONE};
-use super::rows::Rows;
+use super::graph::{END, Graph, NONE, Way};
+use super::rows::{Rows, change_labels};
 use super::sorting::{Buckets, keep_smallest, sort_few};
 use crate::decode::Decoded;
 use crate::kernel::Float;
@@ -29,6 +29,14 @@ struct Found<S> {
     into: u32, // the node that it leads into
     loss: S,
     row: u32, // which of the rows is its own, if it has one
+}
+
+impl<S: Float> Found<S> {
+    /// The way over which it deviates, and the position from which that leads. Not of the best path.
+    #[inline(always)]
+    fn deviation<'a>(&self, graph: &'a Graph<S>) -> (&'a Way<S>, usize) {
+        (&graph.ways[self.way as usize], graph.nodes[self.into as usize].t as usize - 1)
+    }
 }
 
 /// Working memory.
@@ -134,12 +142,8 @@ impl<S: Float> Deviations<S> {
         let (positions, has_end) = (lattice.positions(), lattice.end().is_some());
         rows.begin(graph, positions);
         let losses = all.iter().map(|found| found.loss);
-        let largest = if limit.is_legal() { limit } else { losses.clone().fold(S::ZERO, S::larger) };
-        let wanted = buckets.smallest(losses, k, slack + slack, largest);
-        let deviation = |found: &Found<S>| {
-            let t = graph.nodes[found.into as usize].t as usize - 1;
-            (&graph.ways[found.way as usize], t)
-        };
+        let large = if limit.is_legal() { limit } else { losses.clone().fold(S::ZERO, S::larger) };
+        let wanted = buckets.smallest(losses, k, slack + slack, large);
         scores.clear();
         scores.push((rows.score(0, graph, graph.best_way(END), positions - 1, has_end), 0));
         // In the order in which they were found: siblings deviate ever nearer to the start, which can be foreseen.
@@ -148,11 +152,11 @@ impl<S: Float> Deviations<S> {
             let parent = all[found.parent as usize];
             let mut row = parent.row;
             if row == NONE {
-                let (way, t) = deviation(&parent);
+                let (way, t) = parent.deviation(graph);
                 row = rows.add(all[parent.parent as usize].row, graph, way, t);
                 all[found.parent as usize].row = row;
             }
-            let (way, t) = deviation(&found);
+            let (way, t) = found.deviation(graph);
             scores.push((rows.score(row, graph, way, t, has_end), i));
         }
         buckets.put_in_order(scores.iter().copied(), &mut self.order);
@@ -160,20 +164,16 @@ impl<S: Float> Deviations<S> {
 
     /// Pushes a path with its score.
     fn push_path(&self, graph: &Graph<S>, (score, found): (S, u32), out: &mut Decoded<S>) {
-        let Found { parent, way, into, row, .. } = self.found[found as usize];
-        let of_parent = row == NONE;
-        let row = if of_parent { self.found[parent as usize].row } else { row };
+        let found = self.found[found as usize];
+        let of_parent = found.row == NONE;
+        let row = if of_parent { self.found[found.parent as usize].row } else { found.row };
         let mut path = out.take_spare();
         path.score = score;
         path.labels.clear();
         path.labels.extend_from_slice(self.rows.labels(row));
         if of_parent {
-            let t = graph.nodes[into as usize].t as usize - 1;
-            for (t, way) in graph.ways_back(&graph.ways[way as usize], t) {
-                if std::mem::replace(&mut path.labels[t], way.label) == way.label {
-                    break; // from here to the start the parent has the best ways, too
-                }
-            }
+            let (way, t) = found.deviation(graph);
+            change_labels(&mut path.labels, graph, way, t, |_, _| ());
         }
         out.paths.push(path);
     }

@@ -7,7 +7,7 @@
 //! **Cost.** A pass over the labels at each position where any label may be within the limit, and a few words a hit. **When
 //! not.** With an infinite limit, where so few labels are legal that every path is wanted, all legal labels are hits.
 
-use super::hit::{FindWanted, Hit, Labels, MakeHits, SEVERAL, UNKNOWN};
+use super::hit_loops::{FindWanted, Hit, Labels, MakeHits, SEVERAL, UNKNOWN};
 use super::layers::{Entry, NONE};
 use super::margin::Losses;
 use super::search::{
@@ -81,6 +81,7 @@ impl<S: Float> Hits<S> {
     }
 
     /// The hits of a position, and how many labels of the best path are changed with each of them, at most.
+    #[inline(always)]
     pub(super) fn at(&self, t: usize) -> (&[Hit<S>], usize) {
         let at = &self.at[t];
         (&self.all[at.hits.clone()], at.length)

@@ -9,10 +9,10 @@
 //! positions count, too ([`super::combinations`]).
 //!
 //! **Cost.** The passes; all of them again with a wider limit if it was too low, about one time in ten. **When not.** Where
-//! there are fewer than `k - 1` labels to change to, there is no margin.
+//! there are not so many paths with labels changed, there is no margin.
 
 use super::combinations::Combinations;
-use super::hit::Hit;
+use super::hit_loops::Hit;
 use super::hits::Hits;
 use super::keep::Kept;
 use super::search::{Goal, Search, Stop};

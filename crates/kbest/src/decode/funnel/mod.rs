@@ -23,7 +23,7 @@
 mod combinations;
 mod deviations;
 mod graph;
-mod hit;
+mod hit_loops;
 mod hits;
 mod kbest;
 mod keep;

@@ -46,12 +46,7 @@ impl<S: Float> Rows<S> {
     /// Changes a copy of a row.
     fn change(&mut self, first: usize, graph: &Graph<S>, way: &Way<S>, t: usize) {
         let (labels, steps) = (&mut self.labels[first..], &mut self.steps[first..]);
-        for (t, way) in graph.ways_back(way, t) {
-            steps[t] = Step { node: way.node, edge: way.edge }; // where both meet, the edge is another one
-            if std::mem::replace(&mut labels[t], way.label) == way.label {
-                break; // from here to the start the parent has the best ways, too
-            }
-        }
+        change_labels(labels, graph, way, t, |t, way| steps[t] = Step { node: way.node, edge: way.edge });
     }
 
     /// The labels of a row.
@@ -69,5 +64,23 @@ impl<S: Float> Rows<S> {
             edge = step.edge;
         }
         if has_end { score + edge } else { score }
+    }
+}
+
+/// Changes a copy of a path's labels to those over another way from position `t`. `note` is called with each position and
+/// its way, the one where both meet again included: the edge there is another one.
+#[inline(always)]
+pub(super) fn change_labels<S: Float>(
+    labels: &mut [LabelId],
+    graph: &Graph<S>,
+    way: &Way<S>,
+    t: usize,
+    mut note: impl FnMut(usize, &Way<S>),
+) {
+    for (t, way) in graph.ways_back(way, t) {
+        note(t, way);
+        if std::mem::replace(&mut labels[t], way.label) == way.label {
+            break; // from here to the start the path has the best ways, too
+        }
     }
 }

@@ -91,7 +91,7 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// The places of the `n` smallest sizes (`n` at least 1), of those that are larger than the last of them by no more
-    /// than `more`, and of a few others. Sizes are not negative; those larger than `large` are not told apart.
+    /// than `more`, and of a few others. Sizes are not negative; those well beyond `large` are not told apart.
     pub(super) fn smallest<S: Float>(
         &mut self,
         sizes: impl Iterator<Item = S>,
@@ -99,7 +99,8 @@ impl Buckets {
         more: S,
         large: S,
     ) -> &[u32] {
-        // Larger ones are behind the bucket after that of `large`.
+        // What is well beyond `large` is in the last bucket, two behind that of `large`: left out, if the last of the `n`
+        // lies within that.
         let per_size = (BUCKETS - 3) as f64 / large.to_f64();
         let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
         self.of.clear();
@@ -123,7 +124,7 @@ impl Buckets {
         &self.smallest
     }
 
-    /// Puts items in order that belong to the smallest sizes, one to each.
+    /// Puts items in order that belong to the smallest sizes, one to each. To be called once after these were found.
     pub(super) fn put_in_order<T: Copy + Default>(
         &mut self,
         items: impl Iterator<Item = T>,

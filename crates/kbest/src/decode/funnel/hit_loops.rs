@@ -48,12 +48,12 @@ pub(super) struct MakeHits<'a, S> {
     pub(super) t: u32,
     /// To be added to the bounds.
     pub(super) add: S,
-    /// Labels not opened lead to values below this.
+    /// Labels that are not opened at the position before lead to values below this.
     pub(super) least: S,
     pub(super) labels: Labels<'a, S>,
     /// The best path's value.
     pub(super) value: S,
-    /// The way in to labels with larger values than that.
+    /// The way in to labels whose bound is at least `least`.
     pub(super) known: u32,
     pub(super) hits: &'a mut Vec<Hit<S>>,
 }
