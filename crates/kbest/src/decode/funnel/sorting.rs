@@ -60,25 +60,25 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
         sizes.truncate(n);
         return sizes.last().copied();
     }
-    for new in 0..sizes.len() {
-        // The smallest so far are in front, in order.
-        let size = sizes[new];
-        if new >= n && sizes[n - 1] <= size {
-            continue;
-        }
-        let mut i = new.min(n - 1);
-        while i > 0 && sizes[i - 1] > size {
-            sizes[i] = sizes[i - 1];
-            i -= 1;
-        }
-        sizes[i] = size;
+    let mut smallest = [S::from_f64(f64::INFINITY); FEW_SMALLEST];
+    for &size in &*sizes {
+        // Each place passes the larger one on to the next. No branch, as none could be foreseen.
+        smallest.iter_mut().fold(size, |size, place| {
+            let (smaller, larger) = if size < *place { (size, *place) } else { (*place, size) };
+            *place = smaller;
+            larger
+        });
     }
-    sizes.truncate(n);
+    sizes.clear();
+    sizes.extend_from_slice(&smallest[..n]);
     sizes.last().copied()
 }
 
 /// How many there are.
 const BUCKETS: usize = 256;
+
+/// Up to this many sizes are not put into buckets.
+const FEW_SIZES: usize = 16;
 
 /// Finds the smallest of some sizes, and puts what belongs to them nearly in order: by buckets, and as they came within
 /// each.
@@ -94,7 +94,7 @@ impl Buckets {
     /// than `more`, and of a few others. Sizes are not negative; those well beyond `large` are not told apart.
     pub(super) fn smallest<S: Float>(
         &mut self,
-        sizes: impl Iterator<Item = S>,
+        sizes: impl ExactSizeIterator<Item = S>,
         n: usize,
         more: S,
         large: S,
@@ -104,8 +104,16 @@ impl Buckets {
         let per_size = (BUCKETS - 3) as f64 / large.to_f64();
         let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
         self.of.clear();
-        self.of.extend(sizes.map(bucket_of));
+        self.smallest.clear();
         self.next.clear();
+        if sizes.len() <= FEW_SIZES {
+            // Not worth while: all of them, in one bucket.
+            self.of.resize(sizes.len(), 0);
+            self.smallest.extend(0..sizes.len() as u32);
+            self.next.push(0);
+            return &self.smallest;
+        }
+        self.of.extend(sizes.map(bucket_of));
         self.next.resize(BUCKETS, 0);
         self.of.iter().for_each(|&bucket| self.next[usize::from(bucket)] += 1);
         let mut before = 0;
@@ -115,7 +123,6 @@ impl Buckets {
         let last = self.next.partition_point(|&before| (before as usize) < n) - 1;
         // Buckets are rounded down: the sum of two sizes may be in the one behind the sum of their buckets.
         let last = (last as u8).saturating_add(bucket_of(more)).saturating_add(1);
-        self.smallest.clear();
         for (place, &bucket) in (0..).zip(&self.of) {
             self.smallest.push(place);
             // No branch, as none could be foreseen.
@@ -146,7 +153,9 @@ mod tests {
 
     #[test]
     fn buckets_have_the_smallest_and_keep_the_order_of_equals() {
-        let sizes = [0.0f32, 5.0, 3.0, 9.9, 3.0, 0.0, 7.0];
+        let mut sizes = vec![0.0f32, 5.0, 3.0, 9.9, 3.0, 0.0, 7.0];
+        let few = sizes.clone();
+        sizes.resize(FEW_SIZES + 1, 20.0);
         let mut buckets = Buckets::default();
         let mut found = |sizes: &[f32], n, more, large| {
             let places = buckets.smallest(sizes.iter().copied(), n, more, large).to_vec();
@@ -156,13 +165,30 @@ mod tests {
         };
         assert_eq!(found(&sizes, 3, 0.0, 10.0), (vec![0, 2, 4, 5], vec![0, 5, 2, 4]));
         assert_eq!(found(&sizes, 3, 2.0, 10.0), (vec![0, 1, 2, 4, 5], vec![0, 5, 2, 4, 1]));
-        assert_eq!(found(&sizes, 9, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
+        assert_eq!(found(&sizes, 7, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
+        assert_eq!(found(&sizes, 99, 0.0, 10.0).1.len(), sizes.len());
         // What is too large comes last, and is left out if it may be.
         assert_eq!(found(&sizes, 5, 0.0, 5.0).1, [0, 5, 2, 4, 1]);
-        assert_eq!(found(&sizes, 6, 0.0, 5.0).1, [0, 5, 2, 4, 1, 3, 6]);
-        // One bucket for all: in their old order.
-        assert_eq!(found(&sizes, 1, 0.0, f32::INFINITY).1, [0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!(found(&[0.0; 3], 2, 0.0, 0.0).1, [0, 1, 2]);
+        assert_eq!(found(&sizes, 6, 0.0, 5.0).1[..8], [0, 5, 2, 4, 1, 3, 6, 7]);
+        // One bucket for all, and few: in their old order.
+        let all: Vec<u32> = (0..sizes.len() as u32).collect();
+        assert_eq!(found(&sizes, 1, 0.0, f32::INFINITY).1, all);
+        assert_eq!(found(&vec![0.0; sizes.len()], 2, 0.0, 0.0).1, all);
+        assert_eq!(found(&few, 1, 0.0, 10.0), (all[..few.len()].to_vec(), all[..few.len()].to_vec()));
+    }
+
+    #[test]
+    fn the_smallest_are_kept() {
+        let sizes: Vec<f32> = (0..40).map(|i| (i * 7919 % 31) as f32).chain([f32::INFINITY]).collect();
+        let mut sorted = sizes.clone();
+        sorted.sort_unstable_by(f32::total_cmp);
+        for n in [1, 4, FEW_SMALLEST, FEW_SMALLEST + 1, sizes.len()] {
+            let mut kept = sizes.clone();
+            assert_eq!(keep_smallest(&mut kept, n), Some(sorted[n - 1]));
+            kept.sort_unstable_by(f32::total_cmp);
+            assert_eq!(kept, sorted[..n]);
+        }
+        assert_eq!(keep_smallest(&mut sizes.clone(), sizes.len() + 1), None);
     }
 
     #[test]
