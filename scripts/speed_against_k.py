@@ -18,7 +18,7 @@ COLOURS = ["#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#1
 def seconds(kbest, lattice):
     """All numbers of paths in one process, in interleaved rounds."""
     ks = ",".join(map(str, KS))
-    command = [kbest, "bench", "decode", lattice, "-k", ks, "--decoders", "auto", "--repeat", "15", "--json"]
+    command = [kbest, "bench", "decode", lattice, "-k", ks, "--decoders", "auto", "--repeat", "40", "--json"]
     rows = json.loads(subprocess.check_output(command))["rows"]
     times = {row["k"]: row["seconds"] for row in rows if row["decoder"] == "auto"}
     return [times[k] for k in KS]
