@@ -13,7 +13,7 @@ fn main() -> kbest::Result<()> {
     let sentences: Vec<Sequence> = language.text(0, 12).take(3000).collect();
 
     let data = TrainingSet::new(&sentences, FeatureSource::Preset(Preset::Words), 1)?;
-    let mut trainer = Perceptron::new(&data, PerceptronOptions::default())?;
+    let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
     for epoch in 1..=5 {
         let report = trainer.epoch(&mut |_| ())?;
         println!("epoch {epoch}: {:.2} % right", 100.0 * report.right as f64 / report.tokens as f64);

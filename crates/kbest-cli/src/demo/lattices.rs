@@ -5,8 +5,7 @@ use super::{Contender, Plan, YARDSTICK};
 use crate::bench::{compare as verdicts, disagreements, measure};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
-use kbest::feature::FeatureBuffer;
-use kbest::scoring::{self, ScoreBuffer};
+use kbest::scoring::{ModelMemory, Scorer};
 use kbest::{Decoder, Edges, Lattice, Model, Sequence, kernel};
 use std::io::Write;
 
@@ -24,12 +23,10 @@ pub(super) fn compare(
     out: &mut Output,
 ) -> Result<()> {
     let edges = dense_edges(model)?;
-    let mut features = FeatureBuffer::new();
-    let mut scores = ScoreBuffer::new();
+    let mut memory = ModelMemory::default();
     let mut lattices = Vec::with_capacity(sentences.len());
     for sentence in sentences {
-        model.extractor().extract(sentence, &mut features)?;
-        let nodes = scoring::lattice(model, &features, &mut scores)?.nodes().to_vec();
+        let nodes = model.lattice(sentence, &mut memory)?.nodes().to_vec();
         lattices.push(Lattice::new(nodes, &edges)?);
     }
     let contenders: Vec<Contender<f32>> =

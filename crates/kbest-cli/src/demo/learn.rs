@@ -19,9 +19,10 @@ pub(super) fn learn(sentences: &[Sequence], epochs: usize, out: &mut Output) -> 
         "Learning: averaged perceptron, feature set `words` ({} features), one thread",
         grouped(data.extractor().nodes().len())
     )?;
-    let mut trainer = Perceptron::new(&data, PerceptronOptions::default())?;
+    let examples = data.examples().len();
+    let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
     for epoch in 1..=epochs {
-        let bar = Progress::new(data.examples().len(), false);
+        let bar = Progress::new(examples, false);
         let begun = Instant::now();
         let report = trainer.epoch(&mut |progress| bar.at(progress.done))?;
         drop(bar);

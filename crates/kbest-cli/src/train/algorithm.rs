@@ -7,21 +7,25 @@ use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
-use kbest::Sequence;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::train::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
     PerceptronOptions, Trainer, TrainingSet, Update,
 };
+use kbest::{Model, Sequence};
+use std::sync::Arc;
 
-/// What learns.
+/// A trainer of models of text.
+pub(super) type AnyTrainer = dyn Trainer<Model = Model>;
+
+/// The training algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
     /// Perceptron, mean of the weights over all moments
     Averaged,
     /// Perceptron, last weights
     Perceptron,
-    /// Perceptron, all weights there ever were vote; for small problems
+    /// Perceptron, every intermediate weight vector votes; for small problems
     Voted,
     /// Passive-aggressive: corrections as long as needed, averaged
     Pa,
@@ -53,7 +57,7 @@ enum Optimizer {
 
 #[derive(Debug, Args)]
 pub(super) struct Algorithm {
-    /// What learns
+    /// Training algorithm
     #[arg(long, value_enum, default_value = "averaged")]
     algorithm: Name,
     /// Seed of the order of sequences
@@ -174,7 +178,7 @@ impl Algorithm {
         Ok(TrainingSet::new(sequences, source, min_frequency)?)
     }
 
-    pub(super) fn trainer<'d>(&self, data: &'d TrainingSet) -> Result<Box<dyn Trainer + 'd>> {
+    pub(super) fn trainer(&self, data: &Arc<TrainingSet>) -> Result<Box<AnyTrainer>> {
         match self.algorithm {
             Name::Averaged => self.perceptron(data, Averaging::Averaged, Update::Perceptron),
             Name::Perceptron => self.perceptron(data, Averaging::Final, Update::Perceptron),
@@ -186,22 +190,22 @@ impl Algorithm {
                 }
                 self.perceptron(data, Averaging::Averaged, Update::PassiveAggressive { longest })
             }
-            Name::Crf => Ok(Box::new(Crf::new(data, self.crf_options()?)?)),
+            Name::Crf => Ok(Box::new(Crf::new(data.clone(), self.crf_options()?)?)),
             Name::Hmm | Name::BaumWelch => {
                 let usual = HmmOptions::default();
                 let transitions = self.smoothing.unwrap_or(usual.transitions);
                 let emissions = self.smoothing.unwrap_or(usual.emissions);
-                Ok(Box::new(Hmm::new(data, HmmOptions { transitions, emissions, ..usual })?))
+                Ok(Box::new(Hmm::new(data.clone(), HmmOptions { transitions, emissions, ..usual })?))
             }
         }
     }
 
-    fn perceptron<'d>(
+    fn perceptron(
         &self,
-        data: &'d TrainingSet,
+        data: &Arc<TrainingSet>,
         averaging: Averaging,
         update: Update,
-    ) -> Result<Box<dyn Trainer + 'd>> {
+    ) -> Result<Box<AnyTrainer>> {
         let options = PerceptronOptions {
             averaging,
             update,
@@ -209,7 +213,7 @@ impl Algorithm {
             seed: self.seed,
             threads: self.threads.unwrap_or(1),
         };
-        Ok(Box::new(Perceptron::new(data, options)?))
+        Ok(Box::new(Perceptron::new(data.clone(), options)?))
     }
 
     fn crf_options(&self) -> Result<CrfOptions> {

@@ -1,9 +1,10 @@
 //! Files beside the model that let a killed run go on.
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, AnyTrainer};
 use crate::failure::{Failure, Result};
 use crate::output::write_file;
-use kbest::train::{EpochEnd, Standing, Trainer, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
+use kbest::Model;
+use kbest::train::{EpochEnd, Standing, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Checkpoint {
@@ -32,7 +33,7 @@ impl Checkpoint {
     }
 
     /// Keeps what the next run needs.
-    pub(super) fn keep(&self, end: &EpochEnd<'_>, trainer: &dyn Trainer) -> Result<()> {
+    pub(super) fn keep(&self, end: &EpochEnd<'_, Model>, trainer: &AnyTrainer) -> Result<()> {
         if let Some(model) = end.best_model {
             model.save(&self.best)?;
         }
@@ -40,7 +41,7 @@ impl Checkpoint {
     }
 
     /// Brings the trainer to where the last run was; to the beginning if there was none.
-    pub(super) fn resume(&self, trainer: &mut dyn Trainer) -> Result<Standing> {
+    pub(super) fn resume(&self, trainer: &mut AnyTrainer) -> Result<Standing> {
         let bytes = match std::fs::read(&self.state) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Standing::default()),

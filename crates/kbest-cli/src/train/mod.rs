@@ -10,11 +10,11 @@ mod report;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::text::{Data, Source, read_labelled, read_unlabelled};
-use algorithm::Algorithm;
+use algorithm::{Algorithm, AnyTrainer};
 use checkpoint::Checkpoint;
 use clap::Args;
 use kbest::feature::{FeatureSource, Preset};
-use kbest::train::{EpochEnd, Schedule, Standing, Trainer, accuracy};
+use kbest::train::{EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy};
 use kbest::{Model, Sequence, Template};
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
@@ -95,22 +95,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
-    let data = arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?;
+    let data = Arc::new(arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
     let schedule = Schedule {
         epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
-        dev: dev.as_deref(),
         patience: arguments.patience,
     };
+    let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev));
+    let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
     let mut trainer = arguments.algorithm.trainer(&data)?;
     let checkpoint = Checkpoint::new(&arguments.model, &arguments.algorithm, &data);
     let standing = if arguments.resume { checkpoint.resume(&mut *trainer)? } else { Standing::default() };
     if standing.epochs > 0 {
         report.resumed(standing.epochs);
     }
-    let standing =
-        learn(&schedule, &mut *trainer, standing, data.examples().len(), Some(&checkpoint), &mut report)?;
-    let model = match schedule.dev {
+    let standing = learn(
+        &schedule,
+        &mut *trainer,
+        standing,
+        measure,
+        data.examples().len(),
+        Some(&checkpoint),
+        &mut report,
+    )?;
+    let model = match dev {
         Some(_) if standing.best.is_some() => Model::load(checkpoint.best())?,
         _ => trainer.model()?,
     };
@@ -146,8 +154,9 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
     let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());
-    let schedule = Schedule { epochs, dev: None, patience: arguments.patience };
-    let standing = learn(&schedule, &mut trainer, Standing::default(), sequences.len(), None, &mut report)?;
+    let schedule = Schedule { epochs, patience: arguments.patience };
+    let standing =
+        learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
     with_about(trainer.model()?, arguments, &source, &standing)?.save(&arguments.model)?;
     report.finish(&arguments.model, begun.elapsed())
 }
@@ -172,10 +181,11 @@ fn check(arguments: &Arguments) -> Result<()> {
 }
 
 /// Trains, telling how it goes and keeping what a resumed run needs.
-fn learn<'d>(
-    schedule: &Schedule<'_>,
-    trainer: &mut (dyn Trainer + 'd),
+fn learn(
+    schedule: &Schedule,
+    trainer: &mut AnyTrainer,
     standing: Standing,
+    measure: Option<OnHeldOut<'_, Model>>,
     sequences: usize,
     checkpoint: Option<&Checkpoint>,
     report: &mut Report,
@@ -185,8 +195,9 @@ fn learn<'d>(
     schedule.run(
         trainer,
         standing,
+        measure,
         &mut |progress| bar.at(progress.done),
-        &mut |end: &EpochEnd<'_>, trainer: &(dyn Trainer + 'd)| {
+        &mut |end: &EpochEnd<'_, Model>, trainer: &AnyTrainer| {
             checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
             begun = Instant::now();

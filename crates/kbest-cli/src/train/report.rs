@@ -3,6 +3,7 @@
 use crate::failure::Result;
 use crate::output::Output;
 use crate::table::{grouped, percent};
+use kbest::Model;
 use kbest::train::{EpochEnd, Schedule, TrainingSet};
 use serde::Serialize;
 use std::io::Write;
@@ -88,7 +89,7 @@ impl Report {
         self.say(&format!("going on after epoch {epochs}"));
     }
 
-    pub(super) fn epoch(&mut self, schedule: &Schedule<'_>, end: &EpochEnd<'_>, took: Duration) {
+    pub(super) fn epoch(&mut self, schedule: &Schedule, end: &EpochEnd<'_, Model>, took: Duration) {
         let seconds = took.as_secs_f64();
         let report = &end.report;
         let accuracy = (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64);

@@ -4,9 +4,10 @@
 //! the funnel call the function only for the edges they open. **When not.** If all edges are needed anyway
 //! (Viterbi), a matrix is faster.
 
-use super::{BoundsView, EdgeScores, PerLabel};
+use super::{BoundsView, EdgeScores, Edges, PerLabel, Shape};
 use crate::kernel::{Float, padded};
 use std::fmt;
+use std::sync::Arc;
 
 /// Computes the score of the edge from label `p` to label `y` into position `t`.
 type EdgeFunction<S> = dyn Fn(usize, usize, usize) -> S + Send + Sync;
@@ -20,16 +21,16 @@ type BoundFunction<S> = dyn Fn(usize) -> S + Send + Sync;
 /// return a worse path.
 pub struct CallbackEdges<S: Float> {
     labels: usize,
-    score: Box<EdgeFunction<S>>,
-    bound: Box<BoundFunction<S>>,
+    score: Arc<EdgeFunction<S>>,
+    bound: Arc<BoundFunction<S>>,
     magnitude: f64,
 }
 
 impl<S: Float> CallbackEdges<S> {
     pub(super) fn new(
         labels: usize,
-        score: Box<EdgeFunction<S>>,
-        bound: Box<BoundFunction<S>>,
+        score: Arc<EdgeFunction<S>>,
+        bound: Arc<BoundFunction<S>>,
         magnitude: f64,
     ) -> Self {
         CallbackEdges { labels, score, bound, magnitude }
@@ -38,6 +39,26 @@ impl<S: Float> CallbackEdges<S> {
     /// Number of labels.
     pub fn labels(&self) -> usize {
         self.labels
+    }
+
+    /// These edges, each with what `more(from, to)` adds: never more than `most`, and of a finite magnitude of at most
+    /// `magnitude`.
+    ///
+    /// No sum exceeds the sum of the bounds, because rounding is monotone.
+    pub(crate) fn plus(
+        &self,
+        more: impl Fn(usize, usize) -> S + Send + Sync + 'static,
+        most: S,
+        magnitude: f64,
+    ) -> Edges<S> {
+        let (score, bound) = (Arc::clone(&self.score), Arc::clone(&self.bound));
+        let sum = move |t: usize, p: usize, y: usize| match more(p, y) {
+            forbidden if forbidden.is_forbidden() => forbidden, // no need to ask
+            more => score(t, p, y) + more,
+        };
+        let bound = move |t: usize| bound(t) + most;
+        let edges = Self::new(self.labels, Arc::new(sum), Arc::new(bound), self.magnitude + magnitude);
+        Edges::from_shape(Shape::Callback(edges))
     }
 
     /// Largest finite magnitude of any edge, as the caller stated it.

@@ -10,7 +10,7 @@ use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, S
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded};
 use crate::label::LabelId;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The score seam: all that a decoder may ask about the edges into position `t`.
 pub trait EdgeScores<S: Float> {
@@ -68,7 +68,7 @@ pub struct Edges<S: Float> {
 }
 
 impl<S: Float> Edges<S> {
-    fn from_shape(shape: Shape<S>) -> Self {
+    pub(super) fn from_shape(shape: Shape<S>) -> Self {
         let matrices = if let Shape::PerPosition(edges) = &shape { edges.matrices.len() } else { 1 };
         let degenerate = (0..matrices).map(|_| OnceLock::new()).collect();
         Edges { shape, order: None, ranking: OnceLock::new(), degenerate }
@@ -128,7 +128,7 @@ impl<S: Float> Edges<S> {
         if labels == 0 {
             return Err(Error::shape("callback edges", "at least one label", 0));
         }
-        let edges = CallbackEdges::new(labels, Box::new(score), Box::new(bound), magnitude);
+        let edges = CallbackEdges::new(labels, Arc::new(score), Arc::new(bound), magnitude);
         Ok(Self::from_shape(Shape::Callback(edges)))
     }
 
@@ -200,9 +200,18 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::LabelOutOfRange`]; [`Error::IllegalScore`] if the sum is NaN or plus infinity; [`Error::Shape`] for
-    /// edges that are not one matrix: per-position edges and functions cannot be changed. Then nothing has changed.
+    /// edges that are not one matrix: see [`Edges::add_in`]. Then nothing has changed.
     pub fn add(&mut self, from: LabelId, to: LabelId, change: S) -> Result<()> {
-        self.change(from, to, |old| old + change)
+        self.one_matrix()?;
+        self.change(0, from, to, |old| old + change)
+    }
+
+    /// Adds to the score of one edge in one of several [matrices](Edges::per_position); otherwise as [`Edges::add`].
+    ///
+    /// # Errors
+    /// As [`Edges::add`], and [`Error::Shape`] if there is no such matrix.
+    pub fn add_in(&mut self, matrix: usize, from: LabelId, to: LabelId, change: S) -> Result<()> {
+        self.change(matrix, from, to, |old| old + change)
     }
 
     /// Replaces the score of one edge; otherwise as [`Edges::add`].
@@ -210,11 +219,32 @@ impl<S: Float> Edges<S> {
     /// # Errors
     /// As [`Edges::add`].
     pub fn set(&mut self, from: LabelId, to: LabelId, score: S) -> Result<()> {
-        self.change(from, to, |_| score)
+        self.one_matrix()?;
+        self.change(0, from, to, |_| score)
     }
 
-    fn change(&mut self, from: LabelId, to: LabelId, score: impl FnOnce(S) -> S) -> Result<()> {
-        let labels = self.labels();
+    /// Refuses edges of which there are several matrices.
+    fn one_matrix(&self) -> Result<()> {
+        match &self.shape {
+            Shape::PerPosition(_) => {
+                Err(Error::shape("edges to change", "one matrix", "matrices by position"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change(
+        &mut self,
+        matrix: usize,
+        from: LabelId,
+        to: LabelId,
+        score: impl FnOnce(S) -> S,
+    ) -> Result<()> {
+        let (labels, matrices) = (self.labels(), self.matrices());
+        if matrix >= matrices {
+            let expected = format!("a matrix below {matrices}");
+            return Err(Error::shape("edges to change", expected, format!("matrix {matrix}")));
+        }
         for (what, y) in [("from", from), ("to", to)] {
             if y as usize >= labels {
                 let what = format!("edge to change, {what}");
@@ -229,14 +259,18 @@ impl<S: Float> Edges<S> {
             }
         };
         let (p, y) = (from as usize, to as usize);
-        let refused = |got: &str| Err(Error::shape("edges to change", "one matrix, dense or sparse", got));
         match &mut self.shape {
             Shape::Dense(edges) => edges.change(p, y, legal)?,
             Shape::Sparse(edges) => edges.change(p, y, legal)?,
-            Shape::PerPosition(_) => return refused("matrices by position"),
-            Shape::Callback(_) => return refused("a function"),
+            Shape::PerPosition(edges) => match &mut edges.matrices[matrix] {
+                Matrix::Dense(edges) => edges.change(p, y, legal)?,
+                Matrix::Sparse(edges) => edges.change(p, y, legal)?,
+            },
+            Shape::Callback(_) => {
+                return Err(Error::shape("edges to change", "scores that are stored", "a function"));
+            }
         }
-        self.degenerate[0].take(); // maxima over many labels
+        self.degenerate[matrix].take(); // maxima over many labels
         Ok(())
     }
 

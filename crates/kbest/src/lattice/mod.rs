@@ -59,7 +59,7 @@ pub struct Lattice<'a, S: Float> {
     end: Option<Cow<'a, [S]>>,         // L
     node_magnitude: f64,               // sum over t of the largest finite |node[t][y]|
     largest_node_magnitude: f64,       // the largest of these
-    border_magnitude: f64,             // largest finite |start| plus largest finite |end|
+    border_magnitude: [f64; 2],        // largest finite |start|, largest finite |end|
 }
 
 impl<'a, S: Float> Lattice<'a, S> {
@@ -126,29 +126,43 @@ impl<'a, S: Float> Lattice<'a, S> {
             end: None,
             node_magnitude,
             largest_node_magnitude,
-            border_magnitude: 0.0,
+            border_magnitude: [0.0; 2],
         })
     }
 
-    /// Adds scores for the first label of a path.
+    /// Sets the scores for the first label of a path.
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::IllegalScore`].
     pub fn with_start(mut self, start: impl Into<Cow<'a, [S]>>) -> Result<Self> {
         let start = start.into();
-        self.border_magnitude += self.check_border("start", &start)?;
+        self.border_magnitude[0] = self.check_border("start", &start)?;
         self.start = Some(start);
         Ok(self)
     }
 
-    /// Adds scores for the last label of a path.
+    /// Sets the scores for the last label of a path.
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::IllegalScore`].
     pub fn with_end(mut self, end: impl Into<Cow<'a, [S]>>) -> Result<Self> {
         let end = end.into();
-        self.border_magnitude += self.check_border("end", &end)?;
+        self.border_magnitude[1] = self.check_border("end", &end)?;
         self.end = Some(end);
+        Ok(self)
+    }
+
+    /// The same node, start and end scores over other edges, with the same choice of matrices by position.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless they have as many labels and matrices.
+    pub fn over(mut self, edges: &'a Edges<S>) -> Result<Self> {
+        let size = |edges: &Edges<S>| format!("{} labels, {} matrices", edges.labels(), edges.matrices());
+        let (expected, got) = (size(self.edges), size(edges));
+        if expected != got {
+            return Err(Error::shape("other edges", expected, got));
+        }
+        self.edges = edges;
         Ok(self)
     }
 
@@ -271,7 +285,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// No path has a score of a larger finite magnitude.
     fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
-        self.node_magnitude + self.border_magnitude + steps * self.edges.magnitude()
+        self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
     }
 
     /// How far two sums over the same path may lie apart when their additions are ordered differently.

@@ -154,7 +154,7 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
         edges: edges.map_err(wrong)?,
         start: scores(START)?,
         end: scores(END)?,
-        voters: file.has(VOTERS).then(|| read_voters(file)).transpose()?,
+        voters: file.has(VOTERS).then(|| read_voters(file, VOTERS)).transpose()?,
         about: read_about(file)?,
     };
     Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
@@ -175,11 +175,14 @@ fn read_label_parts(file: &Container) -> Result<LabelParts> {
     LabelParts::new(parts, starts, list).map_err(|error| file.error("parts of labels", error))
 }
 
-fn read_voters(file: &Container) -> Result<Voters> {
-    let bytes = file.array::<u8>(VOTERS)?;
+pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
+    let bytes = file.array::<u8>(section)?;
     let mut state = StateReader::new(&bytes);
-    let voters = Voters::restore(&mut state);
-    voters.map_err(|error| file.error(format!("an ensemble in section `{VOTERS}`"), error))
+    let voters = Voters::restore(&mut state).and_then(|voters| match state.is_done() {
+        true => Ok(voters),
+        false => Err(Error::shape("bytes", "nothing behind it", "more")),
+    });
+    voters.map_err(|error| file.error(format!("an ensemble in section `{section}`"), error))
 }
 
 fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {

@@ -14,6 +14,7 @@
 //!
 //! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
 
+mod boolean;
 pub(crate) mod container;
 mod edge_weights;
 #[cfg(feature = "safetensors")]
@@ -26,6 +27,7 @@ mod prune;
 mod voters;
 mod whole_file;
 
+pub use boolean::BooleanModel;
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};

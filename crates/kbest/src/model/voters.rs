@@ -140,6 +140,9 @@ impl Voters {
         edge_features: usize,
     ) -> Result<()> {
         let members = self.votes.len();
+        if self.votes.iter().all(|&votes| votes == 0) {
+            return Err(Error::shape("members that vote", "at least one vote", "none"));
+        }
         let nodes =
             self.nodes.iter().map(|c| (c.member, c.feature, node_features, c.label, c.label, columns, c.by));
         let edges =

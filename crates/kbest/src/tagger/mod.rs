@@ -1,10 +1,11 @@
 //! Tagging: a model, a decoder and the memory they need, in one place.
 //!
-//! **What.** A [`Tagger`] turns a [`Sequence`] into its `k` best label sequences and, if asked, tells how sure the model is of
-//! each label and each path ([`Tagger::with_confidences`]). **Cost.** That of extraction, scoring and the decoder;
+//! **What.** A [`Tagger`] turns an input, usually a [`Sequence`](crate::Sequence), into its `k` best label sequences and, if
+//! asked, tells how sure the model is of each label and each path ([`Tagger::with_confidences`]). It works with any
+//! [`Scorer`]: models of text, models of boolean features, ensembles of either. **Cost.** That of extraction, scoring and the decoder;
 //! confidences add forward-backward, which visits every edge that is not at the base value. Nothing is allocated once it has
-//! seen the longest sequence, unless labels are known. **Threads.** The model is shared; make one tagger a thread
-//! ([`Tagger::another`]).
+//! seen the longest sequence, unless labels are known. **Threads.** The model is shared; make one tagger per thread
+//! ([`Tagger::another`]). An ensemble can also use several threads for one sequence ([`Tagger::with_threads`]).
 //!
 //! **Constraints.** [`Tagger::with_transitions`] forbids pairs of neighbouring labels, [`Tagger::tag_known`] keeps labels that
 //! are known; decoders, k best paths, votes and confidences obey both.
@@ -31,36 +32,36 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-mod constrained;
+mod limits;
 mod voting;
 
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
-use crate::feature::FeatureBuffer;
 use crate::label::LabelId;
+use crate::lattice::Edges;
 use crate::marginal::{MarginalScratch, marginals};
 use crate::model::Model;
-use crate::scoring::{self, ScoreBuffer};
-use crate::sequence::Sequence;
+use crate::scoring::Scorer;
 use crate::transition::Transitions;
-use constrained::{Constrained, Limits};
+use limits::{Constraint, Limits};
 use std::sync::Arc;
 
-/// Tags sequences.
+/// Tags inputs with a model of any kind.
 #[derive(Debug)]
-pub struct Tagger {
-    model: Arc<Model>,
+pub struct Tagger<M: Scorer = Model> {
+    model: Arc<M>,
     decoder: Decoder,
     confidences: bool,
-    constrained: Option<Arc<Constrained>>,
-    features: FeatureBuffer,
-    scores: ScoreBuffer,
+    threads: usize,
+    constraint: Option<Arc<Constraint>>,
+    memory: M::Memory,
+    own_edges: Option<Edges<f32>>, // constrained edges of one input
     scratch: Scratch<f32>,
     marginals: MarginalScratch,
     tagged: Tagged,
 }
 
-/// The answer for one sequence.
+/// The answer for one input.
 #[derive(Debug, Clone, Default)]
 pub struct Tagged {
     /// The paths, best first. Of an ensemble that votes, the scores are shares of votes.
@@ -71,16 +72,17 @@ pub struct Tagged {
     pub probabilities: Vec<f64>,
 }
 
-impl Tagger {
+impl<M: Scorer<Input: Sync>> Tagger<M> {
     /// A tagger with the automatic choice of decoder.
-    pub fn new(model: Arc<Model>) -> Self {
+    pub fn new(model: Arc<M>) -> Self {
         Tagger {
             model,
             decoder: Decoder::default(),
             confidences: false,
-            constrained: None,
-            features: FeatureBuffer::new(),
-            scores: ScoreBuffer::new(),
+            threads: 1,
+            constraint: None,
+            memory: M::Memory::default(),
+            own_edges: None,
             scratch: Scratch::new(),
             marginals: MarginalScratch::new(),
             tagged: Tagged::default(),
@@ -99,12 +101,19 @@ impl Tagger {
         self
     }
 
+    /// How many threads the members of an ensemble share, 1 unless said. The answer does not depend on it. Where many
+    /// sequences are at hand, a tagger per thread is faster.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
     /// Only along transitions that are allowed; scores that they carry are added. An ensemble obeys member by member.
     ///
     /// # Errors
     /// [`Error::Shape`] for another number of labels, [`Error::IllegalScore`] if a sum is too large.
     pub fn with_transitions(mut self, transitions: &Transitions) -> Result<Self> {
-        self.constrained = Some(Arc::new(Constrained::new(self.model.clone(), transitions)?));
+        self.constraint = Some(Arc::new(Constraint::new(&*self.model, transitions)?));
         Ok(self)
     }
 
@@ -113,13 +122,14 @@ impl Tagger {
         Tagger {
             decoder: self.decoder.clone(),
             confidences: self.confidences,
-            constrained: self.constrained.clone(),
+            threads: self.threads,
+            constraint: self.constraint.clone(),
             ..Tagger::new(self.model.clone())
         }
     }
 
     /// The model.
-    pub fn model(&self) -> &Arc<Model> {
+    pub fn model(&self) -> &Arc<M> {
         &self.model
     }
 
@@ -127,36 +137,31 @@ impl Tagger {
     ///
     /// # Errors
     /// What extraction, the lattice and the decoder refuse; [`Error::NoPath`] if constraints leave none.
-    pub fn tag(&mut self, sequence: &Sequence, k: usize) -> Result<&Tagged> {
-        self.search(sequence, &[], k)
+    pub fn tag(&mut self, input: &M::Input, k: usize) -> Result<&Tagged> {
+        self.search(input, None, k)
     }
 
     /// The `k` best label sequences among those that have the labels that are known.
     ///
     /// # Errors
-    /// As [`Tagger::tag`]; [`Error::Shape`] unless `known` has an entry a position; [`Error::LabelOutOfRange`].
-    pub fn tag_known(&mut self, sequence: &Sequence, known: &[Option<LabelId>], k: usize) -> Result<&Tagged> {
-        if known.len() != sequence.len() {
-            return Err(Error::shape("known labels", format!("{} positions", sequence.len()), known.len()));
-        }
-        self.search(sequence, known, k)
+    /// As [`Tagger::tag`]; [`Error::Shape`] unless `known` has an entry per position; [`Error::LabelOutOfRange`].
+    pub fn tag_known(&mut self, input: &M::Input, known: &[Option<LabelId>], k: usize) -> Result<&Tagged> {
+        self.search(input, Some(known), k)
     }
 
-    fn search(&mut self, sequence: &Sequence, known: &[Option<LabelId>], k: usize) -> Result<&Tagged> {
-        self.model.extractor().extract(sequence, &mut self.features)?;
-        let limits = Limits { constrained: self.constrained.as_deref(), known };
-        let lattice = match limits.constrained {
-            Some(weights) => scoring::lattice(weights, &self.features, &mut self.scores)?,
-            None => scoring::lattice(&*self.model, &self.features, &mut self.scores)?,
-        };
-        let lattice = limits.force(lattice)?;
+    fn search(&mut self, input: &M::Input, known: Option<&[Option<LabelId>]>, k: usize) -> Result<&Tagged> {
+        let limits = Limits { constraint: self.constraint.as_deref(), known: known.unwrap_or_default() };
+        let lattice = self.model.lattice(input, &mut self.memory)?;
+        if let Some(known) = known.filter(|known| known.len() != lattice.positions()) {
+            let expected = format!("{} positions", lattice.positions());
+            return Err(Error::shape("known labels", expected, known.len()));
+        }
+        let lattice = limits.limit(lattice, &mut self.own_edges)?;
         let Tagged { decoded, confidences, probabilities } = &mut self.tagged;
-        match self.model.voters() {
-            Some(voters) => {
-                let (model, scratch) = (&self.model, &mut self.scratch);
-                *decoded = voting::vote(model, voters, &self.features, limits, k, &self.decoder, scratch)?;
-            }
-            None => self.decoder.decode_into(&lattice, k, &mut self.scratch, decoded)?,
+        let (model, scratch) = (&*self.model, &mut self.scratch);
+        match voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)? {
+            Some(votes) => *decoded = votes,
+            None => self.decoder.decode_into(&lattice, k, scratch, decoded)?,
         }
         confidences.clear();
         probabilities.clear();

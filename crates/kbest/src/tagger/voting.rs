@@ -1,171 +1,136 @@
 //! An ensemble's answer: every member decodes, the paths with most votes win.
 //!
-//! **Cost.** A member differs from the one before in a few weights, and only in those that the sequence has features for;
-//! where it has none, the answer is known already. Still many decodings a sequence: for small problems.
+//! **Cost.** One lattice is carried from member to member ([`Members`]). A member whose changes do not concern the
+//! sequence gives the answer of the one before, with no search. With several threads each takes a run of members: it goes
+//! through the changes before them without searching. Still many searches per sequence: for small problems.
 
-use super::constrained::Limits;
+use super::limits::Limits;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::Result;
-use crate::feature::{FeatureBuffer, FeatureId};
 use crate::label::LabelId;
-use crate::lattice::Edges;
-use crate::model::{EdgeWeight, EdgeWeights, LabelParts, Model, Voters};
-use crate::scoring::{self, ScoreBuffer, Weights};
+use crate::scoring::{Members, Scorer};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
-type Pairs = HashMap<(LabelId, LabelId), f32, FixedState>;
+/// A run of fewer members is not worth a thread.
+const MEMBERS_PER_THREAD: usize = 64;
 
-/// The weights of one member, as far as a sequence sees them.
-struct Member<'m> {
-    model: &'m Model,
-    limits: Limits<'m>,
-    nodes: HashMap<FeatureId, Vec<(LabelId, f32)>, FixedState>,
-    edges: HashMap<FeatureId, Pairs, FixedState>,
-    shared: Option<Edges<f32>>,
+/// The paths that members chose, in the order they were first chosen, with their votes.
+#[derive(Debug, Default)]
+struct Ballots {
+    numbers: HashMap<Vec<LabelId>, usize, FixedState>,
+    votes: Vec<u64>,
 }
 
-/// What a member changes.
-#[derive(Clone, Copy)]
-enum Change {
-    Node(FeatureId, LabelId),
-    Edge(FeatureId, LabelId, LabelId),
+impl Ballots {
+    /// The number of a path.
+    fn number(&mut self, path: &[LabelId]) -> usize {
+        if let Some(&number) = self.numbers.get(path) {
+            return number;
+        }
+        self.numbers.insert(path.to_vec(), self.votes.len());
+        self.votes.push(0);
+        self.votes.len() - 1
+    }
+
+    /// Adds the votes of later members.
+    fn join(&mut self, later: Ballots) {
+        let mut paths: Vec<_> = later.numbers.into_iter().collect();
+        paths.sort_unstable_by_key(|&(_, number)| number);
+        for ((path, _), votes) in paths.into_iter().zip(later.votes) {
+            let number = self.number(&path);
+            self.votes[number] += votes;
+        }
+    }
+
+    /// The `k` paths with most votes, of equals the one that came first; their scores are their shares of all votes.
+    fn winners(self, k: usize, answer: &mut Decoded<f32>) {
+        let all = self.votes.iter().sum::<u64>().max(1) as f64;
+        let mut paths: Vec<_> = self.numbers.into_iter().collect();
+        paths.sort_unstable_by_key(|&(_, number)| (std::cmp::Reverse(self.votes[number]), number));
+        answer.clear_paths();
+        for (labels, number) in paths.iter().take(k) {
+            let share = self.votes[*number] as f64 / all;
+            answer.push_path(labels.len(), share as f32).copy_from_slice(labels);
+        }
+    }
 }
 
-/// The `k` paths with most votes, of equals the one that came first; their scores are their shares of all votes.
-pub(super) fn vote(
-    model: &Model,
-    voters: &Voters,
-    features: &FeatureBuffer,
+/// Votes on the paths of an input; `None` if the scorer is no ensemble.
+pub(super) fn vote<M: Scorer<Input: Sync>>(
+    scorer: &M,
+    input: &M::Input,
     limits: Limits<'_>,
     k: usize,
     decoder: &Decoder,
+    threads: usize,
     scratch: &mut Scratch<f32>,
-) -> Result<Decoded<f32>> {
-    let changes = changes_seen(voters, features);
-    let mut member = Member::new(model, limits);
-    let (mut scores, mut answer) = (ScoreBuffer::new(), Decoded::default());
-    let mut ballots: Vec<(Vec<LabelId>, u64)> = Vec::new();
-    let mut next = 0; // the first change that is still to come
+) -> Result<Option<Decoded<f32>>> {
+    let Some(members) = scorer.members(input, limits.transitions())? else { return Ok(None) };
+    let count = members.votes().len();
+    let runs = threads.min(count / MEMBERS_PER_THREAD).max(1);
+    let run = |i: usize| count * i / runs..count * (i + 1) / runs;
+    let (mut ballots, mut answer) = (Ballots::default(), Decoded::default());
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..runs)
+            .map(|i| {
+                scope.spawn(move || {
+                    let Some(members) = scorer.members(input, limits.transitions())? else {
+                        return Ok(Ballots::default());
+                    };
+                    let (mut ballots, mut answer) = (Ballots::default(), Decoded::default());
+                    collect(
+                        members,
+                        run(i),
+                        limits,
+                        decoder,
+                        &mut Scratch::new(),
+                        &mut answer,
+                        &mut ballots,
+                    )?;
+                    Ok(ballots)
+                })
+            })
+            .collect();
+        let first = collect(members, run(0), limits, decoder, scratch, &mut answer, &mut ballots);
+        let others =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        others.collect::<Vec<Result<Ballots>>>().into_iter().try_for_each(|other| {
+            ballots.join(other?);
+            Ok(())
+        })?;
+        first
+    })?;
+    ballots.winners(k, &mut answer);
+    Ok(Some(answer))
+}
+
+/// The votes of a run of members.
+fn collect(
+    mut members: Box<dyn Members + '_>,
+    run: Range<usize>,
+    limits: Limits<'_>,
+    decoder: &Decoder,
+    scratch: &mut Scratch<f32>,
+    answer: &mut Decoded<f32>,
+    ballots: &mut Ballots,
+) -> Result<()> {
     let mut choice = None;
-    for (i, &votes) in (0..).zip(voters.votes()) {
-        let begun = next;
-        while let Some(&(_, change, by)) = changes.get(next).filter(|&&(member, ..)| member == i) {
-            member.apply(change, by);
-            next += 1;
-        }
-        if next > begun || choice.is_none() {
-            member.share_edges(features)?;
-            let lattice = limits.force(scoring::lattice(&member, features, &mut scores)?)?;
-            decoder.decode_into(&lattice, 1, scratch, &mut answer)?;
-            let path = &answer.best().labels;
-            let known = ballots.iter().position(|(labels, _)| labels == path);
-            choice = Some(known.unwrap_or_else(|| {
-                ballots.push((path.clone(), 0));
-                ballots.len() - 1
-            }));
-        }
-        if let Some(choice) = choice {
-            ballots[choice].1 += u64::from(votes);
-        }
-    }
-    ballots.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
-    let all = ballots.iter().map(|&(_, votes)| votes).sum::<u64>().max(1) as f64;
-    answer.clear_paths();
-    for (labels, votes) in ballots.iter().take(k) {
-        answer.push_path(labels.len(), (*votes as f64 / all) as f32).copy_from_slice(labels);
-    }
-    Ok(answer)
-}
-
-/// The changes that concern the sequence's features, member by member.
-fn changes_seen(voters: &Voters, features: &FeatureBuffer) -> Vec<(u32, Change, f32)> {
-    let collect = |of: &dyn Fn(usize) -> Vec<FeatureId>| {
-        let mut ids: Vec<FeatureId> = (0..features.len()).flat_map(of).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    };
-    let mut changes = Vec::new();
-    for id in collect(&|t| features.nodes(t).to_vec()) {
-        changes.extend(voters.node_changes(id).iter().map(|c| (c.member, Change::Node(id, c.label), c.by)));
-    }
-    for id in collect(&|t| features.edges(t).to_vec()) {
-        changes
-            .extend(voters.edge_changes(id).iter().map(|c| (c.member, Change::Edge(id, c.from, c.to), c.by)));
-    }
-    changes.sort_by_key(|&(member, ..)| member);
-    changes
-}
-
-impl<'m> Member<'m> {
-    fn new(model: &'m Model, limits: Limits<'m>) -> Self {
-        Member { model, limits, nodes: HashMap::default(), edges: HashMap::default(), shared: None }
-    }
-
-    fn apply(&mut self, change: Change, by: f32) {
-        match change {
-            Change::Node(feature, label) => {
-                let row = self.nodes.entry(feature).or_default();
-                match row.iter_mut().find(|(known, _)| *known == label) {
-                    Some((_, weight)) => *weight += by,
-                    None => row.push((label, by)),
-                }
+    for member in run {
+        let changed = members.advance(member)?;
+        let number = match choice {
+            Some(number) if !changed => number,
+            _ => {
+                let lattice = limits.limit_member(members.lattice()?)?;
+                decoder.decode_into(&lattice, 1, scratch, answer)?;
+                ballots.number(&answer.best().labels)
             }
-            Change::Edge(feature, from, to) => {
-                *self.edges.entry(feature).or_default().entry((from, to)).or_default() += by;
-                self.shared = None;
-            }
-        }
-    }
-
-    /// Adds the shared edges up again after a change.
-    fn share_edges(&mut self, features: &FeatureBuffer) -> Result<()> {
-        if self.shared.is_none() && !self.model.extractor().source().has_observed_edges() {
-            let ids = if features.len() > 1 { features.edges(1) } else { &[] };
-            self.shared = Some(self.observed_edges(ids)?);
-        }
-        Ok(())
-    }
-}
-
-impl Weights for Member<'_> {
-    fn labels(&self) -> usize {
-        self.model.labels().len()
-    }
-
-    fn label_parts(&self) -> Option<&LabelParts> {
-        self.model.label_parts()
-    }
-
-    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
-        for &(y, weight) in self.nodes.get(&feature).into_iter().flatten() {
-            columns[y as usize] += value * weight;
-        }
-    }
-
-    fn shared_edges(&self) -> Option<&Edges<f32>> {
-        self.shared.as_ref()
-    }
-
-    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
-        let of = |id: &FeatureId| {
-            let pairs = self.edges.get(id).into_iter().flatten();
-            pairs.map(|(&(from, to), &weight)| EdgeWeight { from, to, weight }).collect()
         };
-        let weights = EdgeWeights::new(Weights::labels(self), features.iter().map(of))?;
-        let edges = weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())?;
-        match self.limits.constrained {
-            Some(constrained) => constrained.transitions().constrain(&edges),
-            None => Ok(edges),
-        }
+        choice = Some(number);
+        ballots.votes[number] += u64::from(members.votes()[member]);
     }
-
-    fn start(&self) -> Option<&[f32]> {
-        self.limits.constrained.and_then(Weights::start)
-    }
-
-    fn end(&self) -> Option<&[f32]> {
-        self.limits.constrained.and_then(Weights::end)
-    }
+    Ok(())
 }

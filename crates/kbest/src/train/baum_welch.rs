@@ -261,6 +261,8 @@ impl Table {
 }
 
 impl Trainer for BaumWelch {
+    type Model = Model;
+
     /// One round; the loss is that of the model before it.
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
         let (counts, likelihood) = self.expect(on_progress)?;
@@ -314,7 +316,7 @@ impl Trainer for BaumWelch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoring::{self, ScoreBuffer};
+    use crate::scoring::rows::{self, ScoreBuffer};
 
     /// Words of two hidden states that take turns, now and then twice the same.
     fn text(sequences: usize, labelled: usize) -> Vec<Sequence> {
@@ -405,7 +407,7 @@ mod tests {
         let (mut features, mut buffer) = (FeatureBuffer::new(), ScoreBuffer::new());
         for sequence in &sequences {
             model.extractor().extract(sequence, &mut features).unwrap();
-            let lattice = scoring::lattice(&model, &features, &mut buffer).unwrap();
+            let lattice = rows::lattice(&model, &features, &mut buffer).unwrap();
             let path: Vec<LabelId> = (0..sequence.len() as LabelId).map(|t| t * t % 3 % 2).collect();
             let mut expected = start[path[0] as usize] + end[path[path.len() - 1] as usize];
             for (t, &y) in path.iter().enumerate() {
@@ -416,7 +418,7 @@ mod tests {
             assert!((got - expected).abs() < 1e-4 * expected.abs(), "{got}, {expected}");
         }
         model.extractor().extract(&Sequence::from_tokens(["unheard", "of"]), &mut features).unwrap();
-        let lattice = scoring::lattice(&model, &features, &mut buffer).unwrap();
+        let lattice = rows::lattice(&model, &features, &mut buffer).unwrap();
         assert!(lattice.path_score(&[0, 1]).unwrap().is_finite());
     }
 

@@ -46,7 +46,7 @@ pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
 }
 
 /// How far training is and all the trainer remembers, as bytes.
-pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &dyn Trainer) -> Vec<u8> {
+pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Trainer + ?Sized)) -> Vec<u8> {
     let mut state = StateWriter::new();
     state.number(MAGIC);
     state.number(fingerprint);
@@ -69,7 +69,7 @@ pub fn load_checkpoint(
     file: &str,
     bytes: &[u8],
     expected: u64,
-    trainer: &mut dyn Trainer,
+    trainer: &mut (impl Trainer + ?Sized),
 ) -> Result<Standing> {
     let damaged = |got: &str| Error::data(file, 0, "a whole checkpoint", got);
     let (content, checksum) = bytes.split_last_chunk().ok_or_else(|| damaged("too few bytes"))?;

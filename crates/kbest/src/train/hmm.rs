@@ -42,7 +42,7 @@
 //!     sequence.set_label(label);
 //! }
 //! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Hmm), 1)?;
-//! let mut trainer = Hmm::new(&data, HmmOptions::default())?;
+//! let mut trainer = Hmm::new(Arc::new(data), HmmOptions::default())?;
 //! trainer.epoch(&mut |_| ())?;
 //! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
 //! let answer = tagger.tag(&Sequence::from_tokens(["the", "goats"]), 1)?.decoded.best().labels.clone();
@@ -51,12 +51,14 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-use super::parameters::Parameters;
+use super::family::{Layout, Scope};
+use super::rows::RowLayout;
 use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, FeatureSource, Preset};
 use crate::model::{Model, ModelParts};
 use crate::state::{StateReader, StateWriter};
+use std::sync::Arc;
 
 /// How counts are smoothed: all above zero, so that nothing is impossible.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,10 +96,10 @@ impl HmmOptions {
 
 /// An HMM that counts.
 #[derive(Debug)]
-pub struct Hmm<'d> {
-    data: &'d TrainingSet,
+pub struct Hmm {
+    data: Arc<TrainingSet>,
     options: HmmOptions,
-    parameters: Parameters,
+    parameters: RowLayout,
     parents: Vec<Option<FeatureId>>, // one a node feature: the one before it wherever it occurs
     counts: Vec<f64>,                // one a weight
     first: Vec<f64>,                 // L: how often a sequence begins with the label
@@ -112,18 +114,18 @@ struct Scores {
     rest: f64,         // what the data's paths lack, all together: the parts of `P_m` that depend on no label
 }
 
-impl<'d> Hmm<'d> {
+impl Hmm {
     /// Nothing counted yet.
     ///
     /// # Errors
     /// [`Error::Shape`] if the features are not those of [`Preset::Hmm`], or an option is not above zero.
-    pub fn new(data: &'d TrainingSet, options: HmmOptions) -> Result<Self> {
+    pub fn new(data: Arc<TrainingSet>, options: HmmOptions) -> Result<Self> {
         options.check()?;
         if *data.extractor().source() != FeatureSource::Preset(Preset::Hmm) {
             return Err(Error::shape("features of an HMM", "the preset `hmm`", "others"));
         }
         let labels = data.labels().len();
-        let parameters = Parameters::new(labels, data.extractor(), data.examples(), false, false);
+        let parameters = RowLayout::new(labels, data.extractor(), data.examples(), Scope::default());
         let mut parents = vec![None; data.extractor().nodes().len()];
         for Example { features, .. } in data.examples() {
             for nodes in (0..features.len()).map(|t| features.nodes(t)) {
@@ -226,7 +228,9 @@ impl<'d> Hmm<'d> {
     }
 }
 
-impl Trainer for Hmm<'_> {
+impl Trainer for Hmm {
+    type Model = Model;
+
     /// Counts everything, anew. The loss is the logarithm of the joint probability of labels and symbols, negated; what the
     /// suffixes of rare words say about their labels is in it.
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
@@ -290,7 +294,7 @@ mod tests {
     use super::*;
     use crate::feature::{ExtractorBuilder, FeatureBuffer};
     use crate::label::LabelId;
-    use crate::scoring::{self, ScoreBuffer};
+    use crate::scoring::rows::{self, ScoreBuffer};
     use crate::sequence::Sequence;
     use std::collections::HashMap;
 
@@ -319,8 +323,8 @@ mod tests {
 
     fn train(rare_up_to: u32) -> Model {
         let builder = ExtractorBuilder::new(FeatureSource::Preset(Preset::Hmm)).rare_up_to(rare_up_to);
-        let data = TrainingSet::from_builder(&corpus(), builder, 1).unwrap();
-        let mut hmm = Hmm::new(&data, OPTIONS).unwrap();
+        let data = Arc::new(TrainingSet::from_builder(&corpus(), builder, 1).unwrap());
+        let mut hmm = Hmm::new(data.clone(), OPTIONS).unwrap();
         let report = hmm.epoch(&mut |_| ()).unwrap();
         assert!(report.converged && report.tokens == 17);
         assert_eq!(hmm.epoch(&mut |_| ()).unwrap(), report, "counting twice does not count double");
@@ -334,7 +338,7 @@ mod tests {
     fn score(model: &Model, words: &[&str], labels: &[LabelId]) -> f64 {
         let (mut features, mut buffer) = (FeatureBuffer::new(), ScoreBuffer::new());
         model.extractor().extract(&Sequence::from_tokens(words), &mut features).unwrap();
-        let lattice = scoring::lattice(model, &features, &mut buffer).unwrap();
+        let lattice = rows::lattice(model, &features, &mut buffer).unwrap();
         lattice.path_score(labels).unwrap().into()
     }
 
@@ -462,11 +466,11 @@ mod tests {
     #[test]
     fn other_features_and_no_smoothing_are_refused() {
         let words = TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Words), 1).unwrap();
-        assert!(matches!(Hmm::new(&words, OPTIONS), Err(Error::Shape { .. })));
-        let data = TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Hmm), 1).unwrap();
+        assert!(matches!(Hmm::new(Arc::new(words), OPTIONS), Err(Error::Shape { .. })));
+        let data = Arc::new(TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Hmm), 1).unwrap());
         for smoothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let options = HmmOptions { emissions: smoothing, ..OPTIONS };
-            assert!(matches!(Hmm::new(&data, options), Err(Error::Shape { .. })));
+            assert!(matches!(Hmm::new(data.clone(), options), Err(Error::Shape { .. })));
         }
     }
 }

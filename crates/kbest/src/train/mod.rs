@@ -1,7 +1,8 @@
 //! Training: from labelled sequences to a model.
 //!
 //! **What.** [`TrainingSet`] reads labelled sequences once: labels and features become numbers. A [`Trainer`] passes over
-//! them, epoch by epoch, and can give a [`Model`] after each. What differs between trainers is what an epoch does:
+//! them, epoch by epoch, and can give a [`Model`](crate::Model) after each. What differs between trainers is what an epoch
+//! does:
 //!
 //! | trainer | an epoch |
 //! |---|---|
@@ -9,6 +10,9 @@
 //! | [`Crf`] | computes what the model expects of all sequences (L-BFGS, OWL-QN) or of a few at a time (SGD) and moves towards what is right |
 //! | [`Hmm`] | counts |
 //! | [`BaumWelch`] | computes what an HMM expects of sequences without labels, and counts that |
+//!
+//! Perceptrons and CRFs learn any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features that
+//! are Rust functions, or one of your own. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -22,7 +26,7 @@
 //!     sequence.set_label(label);
 //! }
 //! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Words), 1)?;
-//! let mut trainer = Perceptron::new(&data, PerceptronOptions::default())?;
+//! let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
 //! for _ in 0..5 {
 //!     trainer.epoch(&mut |_| ())?;
 //! }
@@ -34,25 +38,30 @@
 //! ```
 
 mod baum_welch;
+mod boolean;
+mod change;
 mod checkpoint;
 mod crf;
-mod data;
-mod growing_weights;
+pub mod family;
 mod hmm;
-mod parameters;
 mod perceptron;
+mod rows;
 mod schedule;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
+pub use boolean::{
+    BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
+};
+pub use change::Change;
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use crf::{Crf, CrfOptions, Optimiser};
-pub use data::{Example, TrainingSet};
+pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
-pub use schedule::{EpochEnd, Schedule, Standing, accuracy};
+pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
+pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};
 
 use crate::error::Result;
-use crate::model::Model;
 use crate::random::Random;
 use crate::state::{StateReader, StateWriter};
 
@@ -85,8 +94,11 @@ pub struct Progress {
     pub right: usize,
 }
 
-/// Something that learns from a [`TrainingSet`], pass by pass.
+/// Something that learns, pass by pass.
 pub trait Trainer {
+    /// What it learns.
+    type Model;
+
     /// One pass over the data.
     ///
     /// # Errors
@@ -97,7 +109,7 @@ pub trait Trainer {
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights have become infinite.
-    fn model(&self) -> Result<Model>;
+    fn model(&self) -> Result<Self::Model>;
 
     /// Remembers all that the next epoch depends on.
     fn save(&self, state: &mut StateWriter);

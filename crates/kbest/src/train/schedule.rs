@@ -12,14 +12,15 @@ use std::sync::Arc;
 
 /// How long to train.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule<'a> {
+pub struct Schedule {
     /// At most this many epochs.
     pub epochs: usize,
-    /// Held-out data with labels.
-    pub dev: Option<&'a [Sequence]>,
     /// Stop after this many epochs in a row that brought nothing better on the held-out data.
     pub patience: usize,
 }
+
+/// Measures a model on held-out data: larger is better.
+pub type OnHeldOut<'a, M> = &'a mut dyn FnMut(&Arc<M>) -> Result<f64>;
 
 /// How far training is: what a resumed run has to know besides the trainer's own state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -36,7 +37,7 @@ pub struct Standing {
 
 /// What there is to tell after an epoch.
 #[derive(Debug)]
-pub struct EpochEnd<'a> {
+pub struct EpochEnd<'a, M> {
     /// What the trainer says.
     pub report: EpochReport,
     /// How far training is now.
@@ -44,26 +45,28 @@ pub struct EpochEnd<'a> {
     /// Accuracy on the held-out data.
     pub dev_accuracy: Option<f64>,
     /// The model, if it is the best so far on the held-out data.
-    pub best_model: Option<&'a Model>,
+    pub best_model: Option<&'a M>,
 }
 
-impl Schedule<'_> {
+impl Schedule {
     /// Whether to stop here.
     pub fn is_over(&self, standing: &Standing) -> bool {
-        let tired = self.dev.is_some() && standing.since_best >= self.patience.max(1);
+        let tired = standing.best.is_some() && standing.since_best >= self.patience.max(1);
         standing.epochs >= self.epochs || standing.converged || tired
     }
 
-    /// Trains from where things stand until it is time to stop. `on_epoch` may save what it is told.
+    /// Trains from where things stand until it is time to stop. With held-out data, `measure` says how good a model is.
+    /// `on_epoch` may save what it is told.
     ///
     /// # Errors
-    /// What the trainer or `on_epoch` refuse.
-    pub fn run<'t, E: From<Error>>(
+    /// What the trainer, `measure` or `on_epoch` refuse.
+    pub fn run<T: Trainer + ?Sized, E: From<Error>>(
         &self,
-        trainer: &mut (dyn Trainer + 't),
+        trainer: &mut T,
         mut standing: Standing,
+        mut measure: Option<OnHeldOut<'_, T::Model>>,
         on_progress: OnProgress<'_>,
-        on_epoch: &mut dyn FnMut(&EpochEnd<'_>, &(dyn Trainer + 't)) -> Result<(), E>,
+        on_epoch: &mut dyn FnMut(&EpochEnd<'_, T::Model>, &T) -> Result<(), E>,
     ) -> Result<Standing, E> {
         while !self.is_over(&standing) {
             let report = trainer.epoch(on_progress)?;
@@ -71,9 +74,9 @@ impl Schedule<'_> {
             standing.converged = report.converged;
             let mut best_model = None;
             let mut dev_accuracy = None;
-            if let Some(dev) = self.dev {
+            if let Some(measure) = &mut measure {
                 let model = Arc::new(trainer.model()?);
-                let accuracy = accuracy(&model, dev)?;
+                let accuracy = measure(&model)?;
                 dev_accuracy = Some(accuracy);
                 if standing.best.is_none_or(|best| accuracy > best) {
                     (standing.best, standing.since_best) = (Some(accuracy), 0);

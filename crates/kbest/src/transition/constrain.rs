@@ -14,10 +14,10 @@ const SMALL: usize = 64;
 impl Transitions {
     /// The same edges with all forbidden transitions at minus infinity, and scores added. They are sparse if few pairs
     /// are allowed, or few differ from the typical one; else a matrix. Looser [bounds](Edges::bounded_by) are forgotten.
+    /// Edges from a function stay one: each edge that is asked for is judged then.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of labels, and for edges from a function: let that return minus infinity.
-    /// [`Error::IllegalScore`] if a sum is too large.
+    /// [`Error::Shape`] for another number of labels, [`Error::IllegalScore`] if a sum is too large.
     pub fn constrain<S: Float>(&self, edges: &Edges<S>) -> Result<Edges<S>> {
         if edges.labels() != self.labels {
             return Err(Error::shape("edges", format!("{} labels", self.labels), edges.labels()));
@@ -32,8 +32,11 @@ impl Transitions {
                 });
                 Edges::per_position(constrained.collect::<Result<_>>()?)?
             }
-            Shape::Callback(_) => {
-                return Err(Error::shape("edges to constrain", "scores that are stored", "a function"));
+            Shape::Callback(edges) => {
+                let (most, magnitude) = self.largest_scores();
+                let transitions = self.clone();
+                let own = move |p: usize, y: usize| S::from_f64(transitions.score(p, y).into());
+                edges.plus(own, S::from_f64(most.into()), magnitude)
             }
         };
         match edges.order() {

@@ -159,6 +159,19 @@ impl Transitions {
         self.score_of(Step::Between(p, y))
     }
 
+    /// No transition scores more, nor is its finite magnitude larger.
+    fn largest_scores(&self) -> (f32, f64) {
+        let mut largest = (0.0, 0.0);
+        for part in &self.parts {
+            if let Part::Rules(rules) = part {
+                let (most, magnitude) = rules.largest_scores();
+                largest.0 += most;
+                largest.1 += magnitude;
+            }
+        }
+        largest
+    }
+
     /// Whether `y` may follow `p`.
     pub fn allowed(&self, p: usize, y: usize) -> bool {
         self.score(p, y) > FORBIDDEN

@@ -96,6 +96,12 @@ impl Rules {
         }
     }
 
+    /// The largest score that a pair may have, but at least 0, and the largest finite magnitude.
+    pub(super) fn largest_scores(&self) -> (f32, f64) {
+        let scores = || self.pairs.iter().map(|&(_, score)| score).filter(|score| score.is_finite());
+        (scores().fold(0.0, f32::max), scores().map(|score| f64::from(score.abs())).fold(0.0, f64::max))
+    }
+
     /// Adds the scores of all pairs that leave `p`. `buffer` and `row` have room for `L`.
     pub(super) fn add_row(&self, p: usize, buffer: &mut [f32], row: &mut [f32]) {
         let Some(rest) = self.rest else { return };

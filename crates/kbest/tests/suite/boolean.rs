@@ -3,31 +3,30 @@
 
 use crate::common::{Random, enumerate, exact_decoders};
 use kbest::decode::Viterbi;
-use kbest::feature::boolean::{BooleanFeatures, EdgeBound, ObservedEdges};
+use kbest::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
 use kbest::lattice::{EdgeScores, Shape};
 use kbest::{Decode, Edges, Error, Float, LabelId, Lattice, Scratch};
 use std::sync::Arc;
 
-type Observation = Vec<u8>;
+type Bytes = Vec<u8>;
 
 /// Features of every kind over bytes; `observing` adds horizontal ones that look at them.
-fn features(random: &mut Random, labels: usize, observing: bool) -> BooleanFeatures<Observation> {
+fn features(random: &mut Random, labels: usize, observing: bool) -> BooleanFeatures<Bytes> {
     let mut features = BooleanFeatures::new(labels);
     for _ in 0..1 + random.below(3) {
         let salt = random.next();
         match random.below(3) {
-            0 => _ = features.vertical(move |x: &Observation, t, y| mix(salt, x[t], y, 0).is_multiple_of(3)),
+            0 => _ = features.vertical(move |x: &Bytes, t, y| mix(salt, x[t], y, 0).is_multiple_of(3)),
             1 => {
-                let last =
-                    move |x: &Observation, t: usize, y: LabelId| t + 1 == x.len() && y.is_multiple_of(2);
-                let other = move |x: &Observation, t: usize, y: LabelId| {
+                let last = move |x: &Bytes, t: usize, y: LabelId| t + 1 == x.len() && y.is_multiple_of(2);
+                let other = move |x: &Bytes, t: usize, y: LabelId| {
                     t + 1 < x.len() && mix(salt, x[t + 1], y, 1).is_multiple_of(2)
                 };
                 _ = features.exclusive_vertical(vec![Box::new(last), Box::new(other)]);
             }
             _ => {
                 _ = features
-                    .vertical_set(4, move |x: &Observation, t, y| Some((mix(salt, x[t], y, 2) % 5) as usize))
+                    .vertical_set(4, move |x: &Bytes, t, y| Some((mix(salt, x[t], y, 2) % 5) as usize))
             }
         }
     }
@@ -90,21 +89,27 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
         }
     };
     let weights: Arc<[S]> = (0..features.len()).map(|_| S::from_f64(weight(random))).collect();
-    let observation: Arc<Observation> = Arc::new((0..positions).map(|_| random.below(4) as u8).collect());
+    let bytes: Bytes = (0..positions).map(|_| random.below(4) as u8).collect();
+    let observation = Observation::new(bytes, positions);
 
     let bounds = [EdgeBound::Exact, EdgeBound::ExclusiveSets, EdgeBound::SumOfPositives];
     let mut expected: Option<kbest::Result<kbest::Decoded<S>>> = None;
-    for observed in [ObservedEdges::Matrices, ObservedEdges::OnDemand] {
+    for matrices in [false, true] {
         let mut tighter = S::FORBIDDEN;
         for bound in bounds {
-            let scored = features.score(&observation, positions, &weights, observed, bound).unwrap();
+            let mut scored = features.score(&observation, &weights, bound).unwrap();
+            if matrices && positions > 1 {
+                // The same edges, asked for one by one beforehand.
+                let whole = as_matrices(&scored.lattice().unwrap());
+                scored.edges = whole;
+            }
             let lattice = scored.lattice().unwrap();
             // Bounds hold, and loosen in the order they are listed.
             for t in 1..positions {
                 let largest = (0..labels * labels)
                     .map(|i| edge(&lattice, t, i / labels, i % labels))
                     .fold(S::FORBIDDEN, S::larger);
-                assert!(largest <= overall(&scored.edges, t), "seed {seed}, {observed:?}, {bound:?}");
+                assert!(largest <= overall(&scored.edges, t), "seed {seed}, {matrices}, {bound:?}");
             }
             if positions > 1 {
                 let loosest = (1..positions).map(|t| overall(&scored.edges, t)).fold(S::FORBIDDEN, S::larger);
@@ -114,7 +119,8 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
             // The score of a path is the sum of what fires along it.
             for path in enumerate(&lattice).iter().take(20) {
                 let mut sum = 0.0;
-                features.visit_path(&observation, &path.labels, |feature| sum += weights[feature].to_f64());
+                let mut add = |feature: usize| sum += weights[feature].to_f64();
+                features.visit_path(&observation.content, &path.labels, &mut add);
                 let error = (sum - path.score.to_f64()).abs();
                 assert!(if whole { error == 0.0 } else { error < 1e-4 }, "seed {seed}: {sum} {}", path.score);
             }
@@ -122,25 +128,26 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
             let viterbi = Viterbi.decode(&lattice, scratch);
             let expected = expected.get_or_insert_with(|| viterbi.clone());
             for decoder in exact_decoders() {
+                let place = format!("seed {seed}, {decoder:?}, {matrices}, {bound:?}");
                 match (decoder.decode(&lattice, scratch), &*expected) {
-                    (Ok(answer), Ok(expected)) => {
-                        assert_eq!(
-                            answer.best(),
-                            expected.best(),
-                            "seed {seed}, {decoder:?}, {observed:?}, {bound:?}"
-                        );
-                    }
+                    (Ok(answer), Ok(expected)) => assert_eq!(answer.best(), expected.best(), "{place}"),
                     (answer, expected) => {
-                        assert_eq!(
-                            answer.err(),
-                            expected.as_ref().err().cloned(),
-                            "seed {seed}, {decoder:?}"
-                        );
+                        assert_eq!(answer.err(), expected.as_ref().err().cloned(), "{place}");
                     }
                 }
             }
         }
     }
+}
+
+/// The edges of a lattice, one matrix per step.
+fn as_matrices<S: Float>(lattice: &Lattice<'_, S>) -> Edges<S> {
+    let labels = lattice.labels();
+    let matrix = |t: usize| {
+        let scores = (0..labels * labels).map(|i| edge(lattice, t, i / labels, i % labels));
+        Edges::dense(labels, scores.collect::<Vec<S>>()).unwrap()
+    };
+    Edges::per_position((1..lattice.positions()).map(matrix).collect()).unwrap()
 }
 
 #[test]
@@ -171,10 +178,8 @@ fn wrong_weights_are_refused() {
     let mut features = BooleanFeatures::<[u8]>::new(2);
     features.vertical(|x, t, _| x[t] == 0);
     features.horizontal(|x, t, _, _| x[t] == 0);
-    let observation: Arc<[u8]> = Arc::from([0, 1, 0]);
-    let score = |weights: Arc<[f32]>| {
-        features.score(&observation, 3, &weights, ObservedEdges::OnDemand, EdgeBound::Exact).map(|_| ())
-    };
+    let observation = Observation::new(Arc::<[u8]>::from([0, 1, 0]), 3);
+    let score = |weights: Arc<[f32]>| features.score(&observation, &weights, EdgeBound::Exact).map(|_| ());
     assert!(matches!(score(Arc::from([1.0])), Err(Error::Shape { .. })));
     assert!(matches!(score(Arc::from([1.0, f32::NAN])), Err(Error::IllegalScore { .. })));
     assert!(matches!(score(Arc::from([f32::INFINITY, 1.0])), Err(Error::IllegalScore { .. })));
@@ -184,6 +189,6 @@ fn wrong_weights_are_refused() {
     let mut features = BooleanFeatures::<[u8]>::new(1);
     features.vertical_set(2, |x, t, _| Some(usize::from(x[t]) + 1));
     let mut nodes = Vec::new();
-    features.node_scores(&observation, 3, &[5.0f32, 7.0], &mut nodes).unwrap();
+    features.node_scores(&observation, &[5.0f32, 7.0], &mut nodes).unwrap();
     assert_eq!(nodes, [7.0, 0.0, 7.0]);
 }

@@ -4,7 +4,7 @@
 use crate::common::Random;
 use kbest::feature::FeatureBuffer;
 use kbest::model::import::{self, Origin};
-use kbest::scoring::{ScoreBuffer, lattice};
+use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::{Error, Model, Sequence, Tagger};
 
 /// Two labels, features of all kinds, weights out of order, a cost factor.

@@ -6,7 +6,7 @@
 use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::FeatureBuffer;
 use kbest::model::import;
-use kbest::scoring::{ScoreBuffer, lattice};
+use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::{Decode, Decoder, LabelId, MarginalScratch, Marginals, Model, Scratch, Sequence, marginals};
 use std::fs;
 use std::path::{Path, PathBuf};

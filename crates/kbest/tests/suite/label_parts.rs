@@ -6,7 +6,7 @@
 use kbest::decode::Decoder;
 use kbest::feature::{FeatureBuffer, FeatureSource, Preset};
 use kbest::model::{LabelParts, ModelParts};
-use kbest::scoring::{ScoreBuffer, lattice};
+use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::state::{StateReader, StateWriter};
 use kbest::train::{Averaging, Perceptron, PerceptronOptions, Trainer, TrainingSet, Update};
 use kbest::{Error, Model, Sequence, Tagger};
@@ -46,20 +46,20 @@ fn corpus(sequences: usize, seed: u64) -> Vec<Sequence> {
     (0..sequences).map(|_| one(&mut random)).collect()
 }
 
-fn data(sequences: &[Sequence], with_parts: bool) -> TrainingSet {
+fn data(sequences: &[Sequence], with_parts: bool) -> Arc<TrainingSet> {
     let source = FeatureSource::Preset(Preset::Morphology);
-    TrainingSet::new(sequences, source, 1).unwrap().with_label_parts(with_parts)
+    Arc::new(TrainingSet::new(sequences, source, 1).unwrap().with_label_parts(with_parts))
 }
 
-fn trained<'d>(data: &'d TrainingSet, options: PerceptronOptions, epochs: usize) -> Perceptron<'d> {
-    let mut perceptron = Perceptron::new(data, options).unwrap();
+fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -> Perceptron {
+    let mut perceptron = Perceptron::new(data.clone(), options).unwrap();
     (0..epochs).for_each(|_| {
         perceptron.epoch(&mut |_| ()).unwrap();
     });
     perceptron
 }
 
-fn state(perceptron: &Perceptron<'_>) -> Vec<u8> {
+fn state(perceptron: &Perceptron) -> Vec<u8> {
     let mut state = StateWriter::new();
     perceptron.save(&mut state);
     state.into_bytes()
@@ -97,7 +97,7 @@ fn parts_help_where_labels_are_rare() {
 fn presets_decide_unless_told_otherwise() {
     let train = corpus(5, 3);
     for (preset, expected) in [(Preset::Morphology, true), (Preset::Words, false)] {
-        let data = TrainingSet::new(&train, FeatureSource::Preset(preset), 1).unwrap();
+        let data = Arc::new(TrainingSet::new(&train, FeatureSource::Preset(preset), 1).unwrap());
         assert_eq!(data.label_parts().is_some(), expected);
     }
 }
@@ -123,7 +123,7 @@ fn training_goes_on_where_it_was_saved() {
     for update in [Update::Perceptron, Update::PassiveAggressive { longest: 0.5 }] {
         let options = PerceptronOptions { update, ..PerceptronOptions::default() };
         let saved = state(&trained(&data, options.clone(), 2));
-        let mut resumed = Perceptron::new(&data, options.clone()).unwrap();
+        let mut resumed = Perceptron::new(data.clone(), options.clone()).unwrap();
         let mut reader = StateReader::new(&saved);
         resumed.restore(&mut reader).unwrap();
         assert!(reader.is_done());
@@ -135,7 +135,7 @@ fn training_goes_on_where_it_was_saved() {
         .unwrap()
         .with_label_parts(false);
     let saved = state(&trained(&data, PerceptronOptions::default(), 1));
-    let mut other = Perceptron::new(&without, PerceptronOptions::default()).unwrap();
+    let mut other = Perceptron::new(Arc::new(without), PerceptronOptions::default()).unwrap();
     assert!(matches!(other.restore(&mut StateReader::new(&saved)), Err(Error::LabelOutOfRange { .. })));
 }
 

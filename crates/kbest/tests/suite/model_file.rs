@@ -47,7 +47,7 @@ fn sources() -> Vec<FeatureSource> {
 /// A trained model of a source.
 fn trained(source: &FeatureSource) -> Model {
     let data = TrainingSet::new(&data(1, *source == FeatureSource::Items), source.clone(), 1).unwrap();
-    let mut trainer = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
+    let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default()).unwrap();
     for _ in 0..3 {
         trainer.epoch(&mut |_| ()).unwrap();
     }

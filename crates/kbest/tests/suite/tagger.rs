@@ -35,7 +35,7 @@ fn model(template: &str, averaging: Averaging) -> Arc<Model> {
     let template = Template::parse(template, "template").unwrap();
     let data = TrainingSet::new(&sequences(), FeatureSource::Template(template), 1).unwrap();
     let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
-    let mut trainer = Perceptron::new(&data, options).unwrap();
+    let mut trainer = Perceptron::new(Arc::new(data), options).unwrap();
     trainer.epoch(&mut |_| ()).unwrap();
     Arc::new(trainer.model().unwrap())
 }

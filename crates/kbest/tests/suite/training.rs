@@ -17,12 +17,12 @@ fn corpus(labels: usize) -> (Vec<Sequence>, Vec<Sequence>) {
     (language.text(0, 8).take(150).collect(), language.text(1, 8).take(50).collect())
 }
 
-fn training_set(sequences: &[Sequence]) -> TrainingSet {
-    TrainingSet::new(sequences, FeatureSource::Preset(Preset::Words), 1).unwrap()
+fn training_set(sequences: &[Sequence]) -> Arc<TrainingSet> {
+    Arc::new(TrainingSet::new(sequences, FeatureSource::Preset(Preset::Words), 1).unwrap())
 }
 
-fn trained<'d>(data: &'d TrainingSet, options: PerceptronOptions, epochs: usize) -> Perceptron<'d> {
-    let mut trainer = Perceptron::new(data, options).unwrap();
+fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -> Perceptron {
+    let mut trainer = Perceptron::new(data.clone(), options).unwrap();
     for _ in 0..epochs {
         trainer.epoch(&mut |_| ()).unwrap();
     }
@@ -155,7 +155,7 @@ fn a_resumed_run_goes_on_as_if_never_stopped() {
         let key = fingerprint(&data, "options");
         let standing = Standing { epochs: 2, best: Some(0.5), since_best: 1, converged: false };
         let bytes = save_checkpoint(key, &standing, &stopped);
-        let mut resumed = Perceptron::new(&data, options.clone()).unwrap();
+        let mut resumed = Perceptron::new(data.clone(), options.clone()).unwrap();
         assert_eq!(load_checkpoint("file", &bytes, key, &mut resumed).unwrap(), standing);
         for _ in 0..2 {
             resumed.epoch(&mut |_| ()).unwrap();
@@ -175,7 +175,7 @@ fn damaged_or_foreign_checkpoints_are_refused() {
     assert_ne!(key, fingerprint(&data, "b"));
     assert_ne!(key, fingerprint(&training_set(&train[..6]), "a"));
     let bytes = save_checkpoint(key, &Standing::default(), &trainer);
-    let mut other = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
+    let mut other = Perceptron::new(data.clone(), PerceptronOptions::default()).unwrap();
     let mut load = |bytes: &[u8], key| load_checkpoint("file", bytes, key, &mut other).unwrap_err();
     assert!(load(&bytes, key + 1).to_string().contains("same data and options"));
     for end in 0..bytes.len() {
@@ -192,17 +192,18 @@ fn damaged_or_foreign_checkpoints_are_refused() {
 fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
     let (train, test) = corpus(40);
     let data = training_set(&train);
-    let mut trainer = Perceptron::new(&data, PerceptronOptions::default()).unwrap();
-    let schedule = Schedule { epochs: 50, dev: Some(&test), patience: 2 };
+    let mut trainer = Perceptron::new(data.clone(), PerceptronOptions::default()).unwrap();
+    let schedule = Schedule { epochs: 50, patience: 2 };
+    let measure = &mut |model: &Arc<kbest::Model>| kbest::train::accuracy(model, &test);
     let (mut best, mut announced, mut since) = (0.0, 0, 0);
     let standing = schedule
-        .run::<Error>(&mut trainer, Standing::default(), &mut |_| (), &mut |end, _| {
+        .run(&mut trainer, Standing::default(), Some(measure), &mut |_| (), &mut |end, _| {
             let accuracy = end.dev_accuracy.unwrap();
             since = if accuracy > best { 0 } else { since + 1 };
             assert_eq!(end.best_model.is_some(), accuracy > best);
             best = accuracy.max(best);
             announced += 1;
-            Ok(())
+            Ok::<_, Error>(())
         })
         .unwrap();
     assert_eq!((standing.epochs, standing.best), (announced, Some(best)));
@@ -229,7 +230,7 @@ fn edges_that_look_at_the_input_are_learnt() {
         sequences.push(sequence);
     }
     let source = FeatureSource::Template(Template::parse(template, "template").unwrap());
-    let data = TrainingSet::new(&sequences, source, 1).unwrap();
+    let data = Arc::new(TrainingSet::new(&sequences, source, 1).unwrap());
     for averaging in [Averaging::Final, Averaging::Voted] {
         let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
         let model = trained(&data, options, 200).model().unwrap();

@@ -32,7 +32,7 @@
 //!     sequence.set_label(label);
 //! }
 //! let data = TrainingSet::new(&[sequence], FeatureSource::Preset(Preset::Words), 1)?;
-//! let mut trainer = Crf::new(&data, CrfOptions { c2: 0.1, ..CrfOptions::default() })?;
+//! let mut trainer = Crf::new(Arc::new(data), CrfOptions { c2: 0.1, ..CrfOptions::default() })?;
 //! while !trainer.epoch(&mut |_| ())?.converged {}
 //! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
 //! let answer = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 1)?.decoded.best().labels.clone();
@@ -41,21 +41,21 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-mod expectation;
+mod batch;
 mod lbfgs;
 mod sgd;
 #[cfg(test)]
 mod tests;
 
-use super::parameters::{Current, Parameters};
+use super::family::{Differentiable, Layout, Scope, Tally};
 use super::{EpochReport, OnProgress, Trainer, TrainingSet};
 use crate::error::{Error, Result};
-use crate::model::{Model, ModelParts};
 use crate::state::{StateReader, StateWriter};
-use expectation::{Batch, Tally};
+use batch::Batch;
 use lbfgs::Lbfgs;
 use sgd::{Pace, Sgd};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How the minimum is looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,53 +138,48 @@ impl CrfOptions {
     }
 }
 
-/// A CRF in training.
+/// A CRF in training, of any family of models that can be differentiated.
 #[derive(Debug)]
-pub struct Crf<'d> {
-    data: &'d TrainingSet,
+pub struct Crf<F: Differentiable = TrainingSet> {
+    data: Arc<F>,
     options: CrfOptions,
-    parameters: Parameters,
-    descent: Descent<'d>,
+    layout: F::Layout,
+    descent: Descent<F>,
     losses: VecDeque<f64>,     // of the last `period` epochs
     last: Option<EpochReport>, // set once converged
 }
 
 /// The optimiser at work.
 #[derive(Debug)]
-enum Descent<'d> {
-    Lbfgs(Box<Lbfgs>, Batch<'d>),
-    Sgd(Box<Sgd>),
+enum Descent<F: Differentiable> {
+    Lbfgs(Box<Lbfgs>, Batch<F>),
+    Sgd(Box<Sgd<F>>),
 }
 
-impl<'d> Crf<'d> {
+impl<F: Differentiable> Crf<F> {
     /// All weights zero.
     ///
     /// # Errors
     /// [`Error::Shape`] for an option out of its range.
-    pub fn new(data: &'d TrainingSet, options: CrfOptions) -> Result<Self> {
+    pub fn new(data: Arc<F>, options: CrfOptions) -> Result<Self> {
         options.check()?;
-        let parameters = Parameters::new(
-            data.labels().len(),
-            data.extractor(),
-            data.examples(),
-            options.all_states,
-            options.all_transitions,
-        );
+        let CrfOptions { all_states, all_transitions, .. } = options;
+        let layout = data.layout(Scope { all_states, all_transitions });
         let descent = match options.optimiser {
             Optimiser::Lbfgs => {
-                let batch = Batch::new(&parameters, data.examples(), options.threads);
-                Descent::Lbfgs(Box::new(Lbfgs::new(vec![0.0; parameters.len()], options.c1)), batch)
+                let batch = Batch::new(&*data, &layout, options.threads);
+                Descent::Lbfgs(Box::new(Lbfgs::new(vec![0.0; layout.len()], options.c1)), batch)
             }
             Optimiser::Sgd { rate, batch, seed } => {
-                Descent::Sgd(Box::new(Sgd::new(&parameters, Pace { rate, batch, seed, c2: options.c2 })))
+                Descent::Sgd(Box::new(Sgd::new(&layout, Pace { rate, batch, seed, c2: options.c2 })))
             }
         };
-        Ok(Crf { data, options, parameters, descent, losses: VecDeque::new(), last: None })
+        Ok(Crf { data, options, layout, descent, losses: VecDeque::new(), last: None })
     }
 
     /// Number of weights, zero or not.
     pub fn weights(&self) -> usize {
-        self.parameters.len()
+        self.layout.len()
     }
 
     fn vector(&self) -> &[f64] {
@@ -196,13 +191,13 @@ impl<'d> Crf<'d> {
 
     /// One iteration: how many positions are right, the loss, and whether the gradient has vanished.
     fn descend(&mut self, on_progress: OnProgress<'_>) -> Result<(usize, f64, bool)> {
-        let (parameters, c2) = (&self.parameters, self.options.c2);
+        let (data, layout, c2) = (&*self.data, &self.layout, self.options.c2);
         match &mut self.descent {
             Descent::Lbfgs(lbfgs, batch) => {
                 let mut right = 0;
                 let iteration = lbfgs.iterate(&mut |weights, gradient| {
-                    let current = Current::new(parameters, weights)?;
-                    let tally = batch.evaluate(&current, gradient, on_progress)?;
+                    let point = data.point(layout, weights)?;
+                    let tally = batch.evaluate(data, &point, gradient, on_progress)?;
                     right = tally.right;
                     gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += 2.0 * c2 * w);
                     Ok(tally.loss + c2 * squared_length(weights))
@@ -211,7 +206,7 @@ impl<'d> Crf<'d> {
                 Ok((right, iteration.value, flat || !iteration.moved))
             }
             Descent::Sgd(sgd) => {
-                let Tally { loss, right } = sgd.epoch(parameters, self.data.examples(), on_progress)?;
+                let Tally { loss, right } = sgd.epoch(data, layout, on_progress)?;
                 Ok((right, loss + c2 * squared_length(sgd.weights()), false))
             }
         }
@@ -233,15 +228,17 @@ fn squared_length(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum()
 }
 
-impl Trainer for Crf<'_> {
+impl<F: Differentiable> Trainer for Crf<F> {
+    type Model = F::Model;
+
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
         if let Some(last) = self.last {
             return Ok(last);
         }
         let (right, loss, flat) = self.descend(on_progress)?;
         let report = EpochReport {
-            sequences: self.data.examples().len(),
-            tokens: self.data.tokens(),
+            sequences: self.data.example_count(),
+            tokens: (0..self.data.example_count()).map(|example| self.data.gold(example).len()).sum(),
             right,
             loss,
             converged: self.stands_still(loss) || flat,
@@ -250,10 +247,8 @@ impl Trainer for Crf<'_> {
         Ok(report)
     }
 
-    fn model(&self) -> Result<Model> {
-        let (nodes, edges) = self.parameters.finished(self.vector())?;
-        let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
-        Model::new(ModelParts::new(labels, extractor, nodes, edges))
+    fn model(&self) -> Result<F::Model> {
+        self.data.model_at(&self.layout, self.vector())
     }
 
     fn save(&self, state: &mut StateWriter) {

@@ -11,11 +11,11 @@
 //!
 //! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
 
-use super::expectation::{Expectations, Tally};
+use super::batch::Expectations;
 use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
-use crate::train::parameters::{Current, Parameters};
-use crate::train::{Example, OnProgress, Progress, shuffled};
+use crate::train::family::{Differentiable, Layout, Tally};
+use crate::train::{OnProgress, Progress, shuffled};
 use std::ops::Range;
 
 /// How the descent goes.
@@ -29,7 +29,7 @@ pub(super) struct Pace {
 
 /// A descent under way. A *row* is the weights of one feature.
 #[derive(Debug)]
-pub(super) struct Sgd {
+pub(super) struct Sgd<F: Differentiable> {
     pace: Pace,
     weights: Vec<f64>,
     squares: Vec<f64>,   // G
@@ -37,21 +37,21 @@ pub(super) struct Sgd {
     batches: u64,        // done
     epochs: usize,       // done
     touched: Vec<usize>, // the rows of a batch
-    expectations: Expectations,
+    expectations: Expectations<F>,
 }
 
-impl Sgd {
+impl<F: Differentiable> Sgd<F> {
     /// All weights zero.
-    pub(super) fn new(parameters: &Parameters, pace: Pace) -> Self {
+    pub(super) fn new(layout: &F::Layout, pace: Pace) -> Self {
         Sgd {
             pace,
-            weights: vec![0.0; parameters.len()],
-            squares: vec![0.0; parameters.len()],
-            shrunk: vec![0; parameters.rows()],
+            weights: vec![0.0; layout.len()],
+            squares: vec![0.0; layout.len()],
+            shrunk: vec![0; layout.rows()],
             batches: 0,
             epochs: 0,
             touched: Vec::new(),
-            expectations: Expectations::new(parameters),
+            expectations: Expectations::new(layout),
         }
     }
 
@@ -80,27 +80,27 @@ impl Sgd {
     /// One pass over the examples; the loss is that of each batch before it was learnt from.
     pub(super) fn epoch(
         &mut self,
-        parameters: &Parameters,
-        examples: &[Example],
+        data: &F,
+        layout: &F::Layout,
         on_progress: OnProgress<'_>,
     ) -> Result<Tally> {
         self.expectations.tally = Tally::default();
-        let order = shuffled(examples.len(), self.pace.seed, self.epochs);
+        let order = shuffled(data.example_count(), self.pace.seed, self.epochs);
         let batches = order.chunks(self.pace.batch);
         let shrinkage = 2.0 * self.pace.c2 / batches.len() as f64;
         let mut progress = Progress::default();
         for batch in batches {
-            let batch = || batch.iter().map(|&i| &examples[i as usize]);
-            self.touch(parameters, batch(), shrinkage);
-            self.learn(parameters, batch(), shrinkage)?;
+            let batch = || batch.iter().map(|&i| i as usize);
+            self.touch(data, layout, batch(), shrinkage);
+            self.learn(data, layout, batch(), shrinkage)?;
             progress.done += batch().count();
-            progress.tokens += batch().map(|example| example.gold.len()).sum::<usize>();
+            progress.tokens += batch().map(|example| data.gold(example).len()).sum::<usize>();
             progress.right = self.expectations.tally.right;
             on_progress(progress);
         }
-        for row in 0..parameters.rows() {
+        for row in 0..layout.rows() {
             let missed = self.batches - self.shrunk[row];
-            self.shrink(parameters.range_of_row(row), shrinkage, missed);
+            self.shrink(layout.range_of_row(row), shrinkage, missed);
             self.shrunk[row] = self.batches;
         }
         self.epochs += 1;
@@ -108,44 +108,37 @@ impl Sgd {
     }
 
     /// Lists the rows of a batch and brings them up to date.
-    fn touch<'e>(
-        &mut self,
-        parameters: &Parameters,
-        batch: impl Iterator<Item = &'e Example>,
-        shrinkage: f64,
-    ) {
+    fn touch(&mut self, data: &F, layout: &F::Layout, batch: impl Iterator<Item = usize>, shrinkage: f64) {
         self.touched.clear();
-        for Example { features, .. } in batch {
-            for t in 0..features.len() {
-                let nodes = features.nodes(t).iter().map(|&feature| parameters.row_of_node(feature));
-                let edges = features.edges(t).iter().map(|&feature| parameters.row_of_edge(feature));
-                for row in nodes.chain(edges) {
-                    if self.shrunk[row] > self.batches {
-                        continue; // listed already
-                    }
-                    let missed = self.batches - self.shrunk[row];
-                    self.shrink(parameters.range_of_row(row), shrinkage, missed);
-                    self.shrunk[row] = self.batches + 1; // this batch's own share comes with its step
-                    self.touched.push(row);
+        for example in batch {
+            data.visit_rows(layout, example, |row| {
+                if self.shrunk[row] > self.batches {
+                    return; // listed already
                 }
-            }
+                let missed = self.batches - self.shrunk[row];
+                self.shrink(layout.range_of_row(row), shrinkage, missed);
+                self.shrunk[row] = self.batches + 1; // this batch's own share comes with its step
+                self.touched.push(row);
+            });
         }
         self.batches += 1;
     }
 
     /// The step of a batch.
-    fn learn<'e>(
+    fn learn(
         &mut self,
-        parameters: &Parameters,
-        batch: impl Iterator<Item = &'e Example> + Clone,
+        data: &F,
+        layout: &F::Layout,
+        batch: impl Iterator<Item = usize> + Clone,
         shrinkage: f64,
     ) -> Result<()> {
-        let current = Current::new(parameters, &self.weights)?;
-        self.expectations.add(&current, batch.clone())?;
+        let point = data.point(layout, &self.weights)?;
+        self.expectations.add(data, &point, batch.clone())?;
+        drop(point);
         let gradient = &mut self.expectations.gradient;
-        batch.for_each(|example| parameters.add_gold(example, -example.weight, gradient));
+        batch.for_each(|example| data.add_gold(layout, example, -data.weight(example), gradient));
         for &row in &self.touched {
-            for i in parameters.range_of_row(row) {
+            for i in layout.range_of_row(row) {
                 let g = std::mem::take(&mut gradient[i]);
                 self.squares[i] += g * g;
                 if self.squares[i] > 0.0 {

@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::feature::FeatureSource;
+use crate::feature::boolean::{BooleanFeatures, Observation};
 use crate::random::Random;
 use crate::sequence::Sequence;
 use crate::template::Template;
+use crate::train::rows::RowLayout;
+use crate::train::{BooleanExample, BooleanTrainingSet, Family};
 
 /// What the features of random data look like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +23,7 @@ const KINDS: [Kind; 5] =
     [Kind::Template, Kind::ObservedEdges, Kind::TwoSharedEdges, Kind::NoEdges, Kind::ValuedItems];
 
 /// Labels that depend on the word and on the label before.
-fn data(kind: Kind, labels: usize, sequences: usize, seed: u64) -> TrainingSet {
+fn data(kind: Kind, labels: usize, sequences: usize, seed: u64) -> Arc<TrainingSet> {
     let mut random = Random::new(seed);
     let mut all = Vec::new();
     for _ in 0..sequences {
@@ -52,40 +55,67 @@ fn data(kind: Kind, labels: usize, sequences: usize, seed: u64) -> TrainingSet {
         Kind::NoEdges => template(""),
         Kind::ValuedItems => FeatureSource::Items,
     };
-    TrainingSet::new(&all, source, 1).unwrap()
+    Arc::new(TrainingSet::new(&all, source, 1).unwrap())
 }
 
-fn parameters(data: &TrainingSet, all: bool) -> Parameters {
-    Parameters::new(data.labels().len(), data.extractor(), data.examples(), all, all)
+fn layout(data: &TrainingSet, all: bool) -> RowLayout {
+    data.layout(Scope { all_states: all, all_transitions: all })
 }
 
-fn evaluate(data: &TrainingSet, parameters: &Parameters, w: &[f64], threads: usize) -> (f64, Vec<f64>) {
+fn evaluate<F: Differentiable>(data: &F, layout: &F::Layout, w: &[f64], threads: usize) -> (f64, Vec<f64>) {
     let mut gradient = vec![9.0; w.len()];
-    let mut batch = Batch::new(parameters, data.examples(), threads);
-    let current = Current::new(parameters, w).unwrap();
-    let tally = batch.evaluate(&current, &mut gradient, &mut |_| ()).unwrap();
+    let mut batch = Batch::new(data, layout, threads);
+    let point = data.point(layout, w).unwrap();
+    let tally = batch.evaluate(data, &point, &mut gradient, &mut |_| ()).unwrap();
     (tally.loss, gradient)
+}
+
+/// Compares the gradient with differences of the loss, weight by weight.
+fn check_gradient<F: Differentiable>(data: &F, layout: &F::Layout, what: &str) {
+    let mut random = Random::new(3);
+    let mut w: Vec<f64> = (0..layout.len()).map(|_| random.unit() * 4.0 - 2.0).collect();
+    let (_, gradient) = evaluate(data, layout, &w, 1);
+    for i in 0..w.len() {
+        const STEP: f64 = 1e-4;
+        let kept = w[i];
+        w[i] = kept + STEP;
+        let up = evaluate(data, layout, &w, 1).0;
+        w[i] = kept - STEP;
+        let down = evaluate(data, layout, &w, 1).0;
+        w[i] = kept;
+        let expected = (up - down) / (2.0 * STEP);
+        assert!((gradient[i] - expected).abs() < 1e-5, "{what}, {i}: {} {expected}", gradient[i]);
+    }
 }
 
 #[test]
 fn gradients_are_differences_of_the_loss() {
     for (kind, labels, all) in KINDS.into_iter().flat_map(|kind| [(kind, 3, false), (kind, 4, true)]) {
         let data = data(kind, labels, 12, 7);
-        let parameters = parameters(&data, all);
-        let mut random = Random::new(3);
-        let mut w: Vec<f64> = (0..parameters.len()).map(|_| random.unit() * 4.0 - 2.0).collect();
-        let (_, gradient) = evaluate(&data, &parameters, &w, 1);
-        for i in 0..w.len() {
-            const STEP: f64 = 1e-4;
-            let kept = w[i];
-            w[i] = kept + STEP;
-            let up = evaluate(&data, &parameters, &w, 1).0;
-            w[i] = kept - STEP;
-            let down = evaluate(&data, &parameters, &w, 1).0;
-            w[i] = kept;
-            let expected = (up - down) / (2.0 * STEP);
-            assert!((gradient[i] - expected).abs() < 1e-5, "{kind:?}, {i}: {} {expected}", gradient[i]);
+        check_gradient(&*data, &layout(&data, all), &format!("{kind:?}"));
+    }
+}
+
+#[test]
+fn gradients_of_boolean_features_are_differences_of_the_loss() {
+    for observed in [false, true] {
+        let mut features = BooleanFeatures::<[usize]>::new(3);
+        features.vertical_set(6, |x, t, y| Some((x[t] + y as usize) % 7));
+        features.vertical(|x, t, y| t + 1 < x.len() && x[t + 1] == y as usize);
+        features.label_bigrams();
+        if observed {
+            features.horizontal(|x, t, p, y| x[t] == x[t - 1] && p == y);
         }
+        let mut random = Random::new(5);
+        let example = |_| {
+            let x: Vec<usize> = (0..1 + random.below(5)).map(|_| random.below(4)).collect();
+            let gold = x.iter().map(|_| random.below(3) as u32).collect();
+            let observation = Observation::new(Arc::<[usize]>::from(&x[..]), x.len());
+            BooleanExample { observation, gold, weight: [1.0, 2.5][random.below(2)] }
+        };
+        let examples = (0..8).map(example).collect();
+        let data = BooleanTrainingSet::new(Arc::new(features), examples).unwrap();
+        check_gradient(&data, &data.layout(Scope::default()), &format!("boolean, observed: {observed}"));
     }
 }
 
@@ -93,7 +123,7 @@ fn gradients_are_differences_of_the_loss() {
 #[test]
 fn gradients_of_sparse_edges_are_those_of_dense_ones() {
     let data = data(Kind::Template, 90, 40, 5);
-    let (some, all) = (parameters(&data, false), parameters(&data, true));
+    let (some, all) = (layout(&data, false), layout(&data, true));
     let mut random = Random::new(8);
     let mut wide = vec![0.0; all.len()];
     let mut narrow = vec![0.0; some.len()];
@@ -112,8 +142,8 @@ fn gradients_of_sparse_edges_are_those_of_dense_ones() {
             wide[wide_row.start + place] = narrow[at];
         }
     }
-    let (narrow_loss, narrow_gradient) = evaluate(&data, &some, &narrow, 1);
-    let (wide_loss, wide_gradient) = evaluate(&data, &all, &wide, 1);
+    let (narrow_loss, narrow_gradient) = evaluate(&*data, &some, &narrow, 1);
+    let (wide_loss, wide_gradient) = evaluate(&*data, &all, &wide, 1);
     assert!((narrow_loss - wide_loss).abs() < 1e-9 * wide_loss);
     let total = |gradient: &[f64]| gradient.iter().map(|g| g * g).sum::<f64>();
     assert!(total(&wide_gradient) > total(&narrow_gradient));
@@ -131,7 +161,7 @@ fn threads_change_no_bit() {
     for kind in KINDS {
         let data = data(kind, 5, 60, 2);
         let train = |threads: usize| {
-            let mut crf = Crf::new(&data, CrfOptions { threads, ..CrfOptions::default() }).unwrap();
+            let mut crf = Crf::new(data.clone(), CrfOptions { threads, ..CrfOptions::default() }).unwrap();
             let losses: Vec<f64> = (0..5).map(|_| crf.epoch(&mut |_| ()).unwrap().loss).collect();
             (losses, crf.vector().to_vec())
         };
@@ -143,7 +173,7 @@ fn threads_change_no_bit() {
 }
 
 /// Epochs until it converges.
-fn converge(crf: &mut Crf<'_>) -> (EpochReport, Vec<f64>) {
+fn converge(crf: &mut Crf) -> (EpochReport, Vec<f64>) {
     let mut losses = Vec::new();
     for _ in 0..2000 {
         let report = crf.epoch(&mut |_| ()).unwrap();
@@ -160,13 +190,13 @@ fn the_loss_falls_to_a_minimum() {
     for kind in KINDS {
         let data = data(kind, 4, 40, 11);
         let options = CrfOptions { c2: 0.3, delta: 0.0, ..CrfOptions::default() };
-        let mut crf = Crf::new(&data, options).unwrap();
+        let mut crf = Crf::new(data.clone(), options).unwrap();
         let (report, losses) = converge(&mut crf);
         assert!(losses.windows(2).all(|two| two[1] <= two[0]), "{losses:?}");
         assert!(report.right <= report.tokens && report.tokens == data.tokens());
         assert_eq!(crf.epoch(&mut |_| ()).unwrap(), report, "once there, it stays");
         let w = crf.vector();
-        let (_, gradient) = evaluate(&data, &crf.parameters, w, 1);
+        let (_, gradient) = evaluate(&*data, &crf.layout, w, 1);
         let steepest = gradient.iter().zip(w).map(|(g, w)| (g + 0.6 * w).abs()).fold(0.0, f64::max);
         assert!(steepest < 1e-2, "{kind:?}: {steepest}");
     }
@@ -177,7 +207,7 @@ fn an_l1_term_makes_zeros() {
     let data = data(Kind::Template, 4, 60, 13);
     let train = |c1: f64| {
         let options = CrfOptions { c1, c2: 0.01, ..CrfOptions::default() };
-        let mut crf = Crf::new(&data, options).unwrap();
+        let mut crf = Crf::new(data.clone(), options).unwrap();
         converge(&mut crf);
         let zeros = crf.vector().iter().filter(|w| **w == 0.0).count();
         let model = crf.model().unwrap();
@@ -192,15 +222,15 @@ fn an_l1_term_makes_zeros() {
 fn sgd_comes_close_to_the_same_minimum() {
     for (kind, batch) in [(Kind::Template, 1), (Kind::ObservedEdges, 4), (Kind::ValuedItems, 7)] {
         let data = data(kind, 4, 50, 17);
-        let mut lbfgs = Crf::new(&data, CrfOptions::default()).unwrap();
+        let mut lbfgs = Crf::new(data.clone(), CrfOptions::default()).unwrap();
         let best = converge(&mut lbfgs).0.loss;
         let optimiser = Optimiser::Sgd { rate: 0.3, batch, seed: 1 };
         let options = CrfOptions { optimiser, period: 0, ..CrfOptions::default() };
         let run = |epochs: usize| {
-            let mut sgd = Crf::new(&data, options.clone()).unwrap();
+            let mut sgd = Crf::new(data.clone(), options.clone()).unwrap();
             (0..epochs).for_each(|_| assert!(!sgd.epoch(&mut |_| ()).unwrap().converged));
             let w = sgd.vector().to_vec();
-            (evaluate(&data, &sgd.parameters, &w, 1).0 + squared_length(&w), w)
+            (evaluate(&*data, &sgd.layout, &w, 1).0 + squared_length(&w), w)
         };
         let (loss, w) = run(60);
         assert!(loss >= best - 1e-6 * best && loss < 1.01 * best, "{kind:?}: {loss}, best {best}");
@@ -212,22 +242,22 @@ fn sgd_comes_close_to_the_same_minimum() {
 #[test]
 fn lazy_shrinking_is_eager_shrinking() {
     let data = data(Kind::Template, 3, 20, 19);
-    let parameters = parameters(&data, false);
+    let layout = layout(&data, false);
     let pace = Pace { rate: 0.5, batch: 2, seed: 4, c2: 2.0 };
-    let mut sgd = Sgd::new(&parameters, pace);
+    let mut sgd = Sgd::new(&layout, pace);
     for _ in 0..3 {
-        sgd.epoch(&parameters, data.examples(), &mut |_| ()).unwrap();
+        sgd.epoch(&*data, &layout, &mut |_| ()).unwrap();
     }
 
-    let (mut w, mut squares) = (vec![0.0; parameters.len()], vec![0.0; parameters.len()]);
+    let (mut w, mut squares) = (vec![0.0; layout.len()], vec![0.0; layout.len()]);
     for epoch in 0..3 {
         let order = crate::train::shuffled(data.examples().len(), 4, epoch);
         for batch in order.chunks(2) {
-            let mut expectations = expectation::Expectations::new(&parameters);
-            let examples = || batch.iter().map(|&i| &data.examples()[i as usize]);
-            expectations.add(&Current::new(&parameters, &w).unwrap(), examples()).unwrap();
+            let mut expectations = batch::Expectations::new(&layout);
+            let examples = || batch.iter().map(|&i| i as usize);
+            expectations.add(&*data, &data.point(&layout, &w).unwrap(), examples()).unwrap();
             let gradient = &mut expectations.gradient;
-            examples().for_each(|example| parameters.add_gold(example, -example.weight, gradient));
+            examples().for_each(|example| data.add_gold(&layout, example, -data.weight(example), gradient));
             for i in 0..w.len() {
                 squares[i] += gradient[i] * gradient[i];
                 if squares[i] > 0.0 {
@@ -247,7 +277,7 @@ fn weights_are_those_observed_unless_all_are_asked_for() {
     let data = data(Kind::Template, 4, 30, 23);
     let (labels, nodes) = (data.labels().len(), data.extractor().nodes().len());
     let count = |all_states, all_transitions| {
-        Crf::new(&data, CrfOptions { all_states, all_transitions, ..CrfOptions::default() })
+        Crf::new(data.clone(), CrfOptions { all_states, all_transitions, ..CrfOptions::default() })
             .unwrap()
             .weights()
     };
@@ -267,6 +297,6 @@ fn options_out_of_range_are_refused() {
         CrfOptions { optimiser: sgd(0.1, 0), ..CrfOptions::default() },
         CrfOptions { optimiser: sgd(f64::INFINITY, 1), ..CrfOptions::default() },
     ] {
-        assert!(matches!(Crf::new(&data, options.clone()), Err(Error::Shape { .. })), "{options:?}");
+        assert!(matches!(Crf::new(data.clone(), options.clone()), Err(Error::Shape { .. })), "{options:?}");
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! **What.** Each sequence is decoded with the weights as they are; where the answer is wrong, the features of the right
 //! labels gain and those of the answer lose. The average of the weights over all moments does better on new text than
-//! the last ones ([`Averaging::Averaged`]); the ensemble of all weights there ever were may do better still, at the price
+//! the last ones ([`Averaging::Averaged`]); a vote of every intermediate weight vector may do better still, at the price
 //! of many decodings ([`Averaging::Voted`]). A passive-aggressive step ([`Update::PassiveAggressive`]) is just as long as
 //! needed for the right labels to win by a margin.
 //!
-//! **Cost.** A decoding a sequence and, per wrong position, a change a feature: with an exact decoder that prunes,
+//! It learns any [`Family`] of models: rows of features of text, boolean features.
+//!
+//! **Cost.** A decoding per sequence and, per wrong position, a change per feature: with an exact decoder that prunes,
 //! thousands of labels train about as fast as they tag. Every exact decoder gives the same path, ties included, so the
 //! weights do not depend on which one is inside. With a beam, the first position at which the right labels fall out of it
 //! ends the answer (*early update*), so that every correction is of an error. Several threads learn from a part of the data
@@ -17,17 +19,16 @@
 //! algorithms*, 2006; Collins and Roark, *Incremental parsing with the perceptron algorithm*, 2004 (early update); McDonald,
 //! Hall and Mann, *Distributed training strategies for the structured perceptron*, 2010 (mixing).
 
-mod change;
-
-use super::growing_weights::GrowingWeights;
-use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet, shuffled};
+use super::change::{Change, merge, scale};
+use super::family::Family;
+use super::{EpochReport, OnProgress, Progress, Trainer, TrainingSet, shuffled};
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::model::{LabelParts, Model, ModelParts, VotersBuilder};
-use crate::scoring::{self, ScoreBuffer};
+use crate::model::VotersBuilder;
 use crate::state::{StateReader, StateWriter};
-use change::{Change, difference, merge, scale};
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Which weights make the model.
@@ -38,7 +39,7 @@ pub enum Averaging {
     /// The mean over all moments.
     #[default]
     Averaged,
-    /// All there ever were, each with a vote for every sequence it got right. For small problems.
+    /// Every intermediate weight vector, with a vote for every sequence it got right. For small problems.
     Voted,
 }
 
@@ -82,29 +83,29 @@ impl Default for PerceptronOptions {
     }
 }
 
-/// A perceptron in training.
+/// A perceptron in training, of any family of models.
 #[derive(Debug)]
-pub struct Perceptron<'d> {
-    data: &'d TrainingSet,
+pub struct Perceptron<F: Family = TrainingSet> {
+    data: Arc<F>,
     options: PerceptronOptions,
-    weights: GrowingWeights,
+    weights: F::Weights,
     voters: Option<VotersBuilder>,
     epochs: usize,
     clock: u64, // moments so far: sequences seen, by the slowest thread
 }
 
-impl<'d> Perceptron<'d> {
+impl<F: Family> Perceptron<F> {
     /// All weights zero.
     ///
     /// # Errors
     /// [`Error::Shape`] for no threads, or votes by several.
-    pub fn new(data: &'d TrainingSet, options: PerceptronOptions) -> Result<Self> {
+    pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
             let expected = if voted { "1, if weights vote" } else { "at least 1" };
             return Err(Error::shape("threads of the perceptron", expected, options.threads));
         }
-        let weights = GrowingWeights::new(data)?;
+        let weights = data.zero()?;
         let voters = voted.then(VotersBuilder::default);
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })
     }
@@ -113,22 +114,27 @@ impl<'d> Perceptron<'d> {
     fn learn_in_parts(&mut self, order: &[u32], on_progress: OnProgress<'_>) -> Result<Tally> {
         let part = order.len().div_ceil(self.options.threads);
         let parts: Vec<&[u32]> = order.chunks(part).collect();
-        let copies = parts.iter().map(|_| self.weights.duplicate(self.data)).collect::<Result<Vec<_>>>()?;
-        let (done, tokens, right) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let (data, options, clock) = (self.data, &self.options, self.clock);
-        let on_step = |example: &Example, wrong: usize| {
-            done.fetch_add(1, Ordering::Relaxed);
-            tokens.fetch_add(example.gold.len(), Ordering::Relaxed);
-            right.fetch_add(example.gold.len() - wrong, Ordering::Relaxed);
+        let (data, options, clock) = (&*self.data, &self.options, self.clock);
+        let copy = |_| {
+            let mut copy = data.zero()?;
+            data.absorb(&mut copy, &self.weights, 1.0)?;
+            Ok(copy)
         };
-        let learned: Vec<Result<(GrowingWeights, Tally)>> = std::thread::scope(|scope| {
+        let copies = parts.iter().map(copy).collect::<Result<Vec<_>>>()?;
+        let (done, tokens, right) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let on_step = |positions: usize, wrong: usize| {
+            done.fetch_add(1, Ordering::Relaxed);
+            tokens.fetch_add(positions, Ordering::Relaxed);
+            right.fetch_add(positions - wrong, Ordering::Relaxed);
+        };
+        let learned: Vec<Result<(F::Weights, Tally)>> = std::thread::scope(|scope| {
             let threads: Vec<_> = parts
                 .iter()
                 .zip(copies)
                 .map(|(part, mut weights)| {
                     scope.spawn(move || {
                         let tally =
-                            learn(data, options, clock, part, &mut weights, None, &mut |e, w| on_step(e, w))?;
+                            learn(data, options, clock, part, &mut weights, None, &mut |p, w| on_step(p, w))?;
                         Ok((weights, tally))
                     })
                 })
@@ -143,15 +149,15 @@ impl<'d> Perceptron<'d> {
             }
             threads
                 .into_iter()
-                .map(|thread| thread.join().expect("a thread that learns does not panic"))
+                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()
         });
         let mut tally = Tally::default();
-        let mut mixed = GrowingWeights::new(self.data)?;
+        let mut mixed = data.zero()?;
         let share = 1.0 / learned.len() as f32;
         for part in learned {
             let (weights, of_part) = part?;
-            mixed.absorb(&weights, share)?;
+            data.absorb(&mut mixed, &weights, share)?;
             tally.join(of_part);
         }
         self.weights = mixed;
@@ -161,34 +167,35 @@ impl<'d> Perceptron<'d> {
 }
 
 /// One thread learns from the sequences in this order, `clock` moments after the beginning.
-fn learn(
-    data: &TrainingSet,
+fn learn<F: Family>(
+    data: &F,
     options: &PerceptronOptions,
     clock: u64,
     order: &[u32],
-    weights: &mut GrowingWeights,
+    weights: &mut F::Weights,
     mut voters: Option<&mut VotersBuilder>,
-    on_step: &mut dyn FnMut(&Example, usize),
+    on_step: &mut dyn FnMut(usize, usize),
 ) -> Result<Tally> {
-    let mut learner = Learner::default();
+    let mut learner = Learner::<F>::default();
     let mut tally = Tally::default();
     for (clock, &i) in (clock + 1..).zip(order) {
-        let example = &data.examples()[i as usize];
-        let wrong = learner.answer(weights, example, data.label_parts(), options)?;
+        let example = i as usize;
+        let wrong = learner.answer(data, weights, example, options)?;
         if let Some(voters) = &mut voters {
             voters.step(wrong > 0)?;
         }
         if wrong > 0 {
-            scale(&mut learner.changes, example.weight as f32);
+            scale(&mut learner.changes, data.weight(example) as f32);
             for &change in &learner.changes {
-                apply(weights, change, clock as f64)?;
+                data.apply(weights, change, clock as f64)?;
                 if let Some(voters) = &mut voters {
-                    record(voters, change);
+                    data.record(voters, change);
                 }
             }
         }
-        tally.add(example, wrong);
-        on_step(example, wrong);
+        let positions = data.gold(example).len();
+        tally.join(Tally { sequences: 1, wrong_sequences: usize::from(wrong > 0), tokens: positions, wrong });
+        on_step(positions, wrong);
     }
     Ok(tally)
 }
@@ -203,15 +210,6 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, example: &Example, wrong: usize) {
-        self.join(Tally {
-            sequences: 1,
-            wrong_sequences: usize::from(wrong > 0),
-            tokens: example.gold.len(),
-            wrong,
-        });
-    }
-
     fn join(&mut self, other: Tally) {
         self.sequences += other.sequences;
         self.wrong_sequences += other.wrong_sequences;
@@ -221,28 +219,41 @@ impl Tally {
 }
 
 /// The memory of one thread.
-#[derive(Debug, Default)]
-struct Learner {
-    scores: ScoreBuffer,
+#[derive(Debug)]
+struct Learner<F: Family> {
+    memory: F::Memory,
     scratch: Scratch<f32>,
     answer: Decoded<f32>,
-    changes: Vec<Change>,
+    changes: Vec<Change<F::Parameter>>,
     prefix: Vec<LabelId>,
 }
 
-impl Learner {
-    /// Decodes a sequence and finds out what has to change; gives the number of wrong positions.
+impl<F: Family> Default for Learner<F> {
+    fn default() -> Self {
+        Learner {
+            memory: F::Memory::default(),
+            scratch: Scratch::new(),
+            answer: Decoded::default(),
+            changes: Vec::new(),
+            prefix: Vec::new(),
+        }
+    }
+}
+
+impl<F: Family> Learner<F> {
+    /// Decodes an example and finds out what has to change; gives the number of wrong positions.
     fn answer(
         &mut self,
-        weights: &GrowingWeights,
-        example: &Example,
-        label_parts: Option<&LabelParts>,
+        data: &F,
+        weights: &F::Weights,
+        example: usize,
         options: &PerceptronOptions,
     ) -> Result<usize> {
-        let lattice = scoring::lattice(weights, &example.features, &mut self.scores)?;
+        let gold = data.gold(example);
+        let lattice = data.lattice(weights, example, &mut self.memory)?;
         let answer: &[LabelId] = match &options.decoder {
             Decoder::Beam(beam) => {
-                beam.until_lost(&lattice, &example.gold, &mut self.scratch, &mut self.prefix)?;
+                beam.until_lost(&lattice, gold, &mut self.scratch, &mut self.prefix)?;
                 &self.prefix
             }
             decoder => {
@@ -250,51 +261,41 @@ impl Learner {
                 &self.answer.best().labels
             }
         };
-        let wrong = difference(example, answer, label_parts, &mut self.changes);
-        if let (Update::PassiveAggressive { longest }, true) = (options.update, wrong > 0) {
+        let wrong = answer.iter().zip(gold).filter(|(answer, gold)| answer != gold).count();
+        self.changes.clear();
+        if wrong == 0 {
+            return Ok(0);
+        }
+        data.difference(example, answer, &mut self.changes);
+        if let Update::PassiveAggressive { longest } = options.update {
             let squares = merge(&mut self.changes);
-            let reach = answer.len();
-            let (loses, wins) =
-                (lattice.prefix_score(answer)?, lattice.prefix_score(&example.gold[..reach])?);
+            let (loses, wins) = (lattice.prefix_score(answer)?, lattice.prefix_score(&gold[..answer.len()])?);
             let loss = f64::from(loses) - f64::from(wins) + (wrong as f64).sqrt();
             let step = if squares > 0.0 { (loss / squares).min(f64::from(longest)) } else { 0.0 };
             scale(&mut self.changes, step.max(0.0) as f32);
         }
         // What the beam never reached counts as wrong in reports.
-        Ok(if wrong > 0 { wrong + example.gold.len() - answer.len() } else { 0 })
+        Ok(wrong + gold.len() - answer.len())
     }
 }
 
-fn apply(weights: &mut GrowingWeights, change: Change, clock: f64) -> Result<()> {
-    match change {
-        Change::Node { feature, column, by } => weights.add_node(feature, column, by, clock),
-        Change::Edge { feature, from, to, by } => weights.add_edge(feature, from, to, by, clock)?,
-    }
-    Ok(())
-}
+impl<F: Family> Trainer for Perceptron<F> {
+    type Model = F::Model;
 
-fn record(voters: &mut VotersBuilder, change: Change) {
-    match change {
-        Change::Node { feature, column, by } => voters.change_node(feature, column, by),
-        Change::Edge { feature, from, to, by } => voters.change_edge(feature, from, to, by),
-    }
-}
-
-impl Trainer for Perceptron<'_> {
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
-        let order = shuffled(self.data.examples().len(), self.options.seed, self.epochs);
+        let order = shuffled(self.data.example_count(), self.options.seed, self.epochs);
         let tally = if self.options.threads > 1 {
             self.learn_in_parts(&order, on_progress)?
         } else {
             let mut progress = Progress::default();
-            let on_step = &mut |example: &Example, wrong: usize| {
+            let on_step = &mut |positions: usize, wrong: usize| {
                 progress.done += 1;
-                progress.tokens += example.gold.len();
-                progress.right += example.gold.len() - wrong;
+                progress.tokens += positions;
+                progress.right += positions - wrong;
                 on_progress(progress);
             };
             let (weights, voters) = (&mut self.weights, self.voters.as_mut());
-            let tally = learn(self.data, &self.options, self.clock, &order, weights, voters, on_step)?;
+            let tally = learn(&*self.data, &self.options, self.clock, &order, weights, voters, on_step)?;
             self.clock += order.len() as u64;
             tally
         };
@@ -308,19 +309,16 @@ impl Trainer for Perceptron<'_> {
         })
     }
 
-    fn model(&self) -> Result<Model> {
+    fn model(&self) -> Result<F::Model> {
         let averaged = self.options.averaging == Averaging::Averaged;
-        let (nodes, edges) = self.weights.finished(averaged.then_some((self.clock + 1) as f64))?;
         let voters = self.voters.clone().map(VotersBuilder::finish);
-        let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
-        let label_parts = self.data.label_parts().cloned();
-        Model::new(ModelParts { label_parts, voters, ..ModelParts::new(labels, extractor, nodes, edges) })
+        self.data.model(&self.weights, averaged.then_some((self.clock + 1) as f64), voters)
     }
 
     fn save(&self, state: &mut StateWriter) {
         state.number(self.epochs as u64);
         state.number(self.clock);
-        self.weights.save(state);
+        self.data.save(&self.weights, state);
         if let Some(voters) = &self.voters {
             voters.save(state);
         }
@@ -329,7 +327,7 @@ impl Trainer for Perceptron<'_> {
     fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
         self.epochs = state.number::<u64>()? as usize;
         self.clock = state.number()?;
-        self.weights = GrowingWeights::restore(self.data, state)?;
+        self.weights = self.data.restore(state)?;
         if self.voters.is_some() {
             self.voters = Some(VotersBuilder::restore(state)?);
         }

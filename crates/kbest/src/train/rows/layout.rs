@@ -11,20 +11,19 @@ use super::Example;
 use crate::error::Result;
 use crate::feature::{Extractor, FeatureId};
 use crate::label::LabelId;
-use crate::lattice::Edges;
-use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder, edges_of_best_shape};
-use crate::scoring::Weights;
+use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder};
+use crate::train::family::{Layout, Scope};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::ops::Range;
 
 /// Two neighbouring labels: the one before, the one after.
-pub(super) type Pair = (LabelId, LabelId);
+type Pair = (LabelId, LabelId);
 
-/// The layout of the vector.
+/// The layout of the vector. It has weights of labels alone, not of their parts.
 #[derive(Debug)]
-pub(super) struct Parameters {
-    labels: usize,
+pub struct RowLayout {
+    pub(super) labels: usize,
     row_starts: Vec<usize>,   // F + 1: where the node weights of each feature begin
     row_labels: Vec<LabelId>, // one a node weight
     pair_starts: Vec<usize>,  // F + 1: where the pairs of each edge feature begin
@@ -34,41 +33,40 @@ pub(super) struct Parameters {
 
 /// The edges of every step, if none look at the input.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(in crate::train) struct Shared {
     /// The pairs that any feature has a weight for, rising.
-    pub(super) pairs: Vec<Pair>,
+    pub(in crate::train) pairs: Vec<Pair>,
     /// For each edge weight its pair above and its place in the vector.
     pub(super) weights: Vec<(u32, usize)>,
 }
 
-impl Parameters {
+impl RowLayout {
     /// The weights of what occurs in the examples; of all labels or pairs of labels where asked for.
-    pub(super) fn new(
+    pub(in crate::train) fn new(
         labels: usize,
         extractor: &Extractor,
         examples: &[Example],
-        all_states: bool,
-        all_transitions: bool,
+        scope: Scope,
     ) -> Self {
         let ids = 0..labels as LabelId;
-        let (row_starts, row_labels) = if all_states {
+        let (row_starts, row_labels) = if scope.all_states {
             let starts = (0..=extractor.nodes().len()).map(|i| i * labels).collect();
             (starts, (0..extractor.nodes().len()).flat_map(|_| ids.clone()).collect())
         } else {
             lists(extractor.nodes().len(), observed_states(examples))
         };
-        let (pair_starts, pairs) = if all_transitions {
+        let (pair_starts, pairs) = if scope.all_transitions {
             let starts = (0..=extractor.edges().len()).map(|i| i * labels * labels).collect();
             let all = || ids.clone().flat_map(|p| ids.clone().map(move |y| (p, y)));
             (starts, (0..extractor.edges().len()).flat_map(|_| all()).collect())
         } else {
             lists(extractor.edges().len(), observed_transitions(examples))
         };
-        let mut parameters = Parameters { labels, row_starts, row_labels, pair_starts, pairs, shared: None };
+        let mut layout = RowLayout { labels, row_starts, row_labels, pair_starts, pairs, shared: None };
         if !extractor.source().has_observed_edges() {
-            parameters.shared = Some(parameters.share(extractor.shared_edges()));
+            layout.shared = Some(layout.share(extractor.shared_edges()));
         }
-        parameters
+        layout
     }
 
     fn share(&self, features: &[FeatureId]) -> Shared {
@@ -81,65 +79,47 @@ impl Parameters {
         Shared { pairs, weights }
     }
 
-    /// Length of the vector.
-    pub(super) fn len(&self) -> usize {
-        self.row_labels.len() + self.pairs.len()
-    }
-
     /// The labels that a node feature has weights for, rising.
     #[inline]
-    pub(super) fn row(&self, feature: FeatureId) -> &[LabelId] {
+    pub(in crate::train) fn row(&self, feature: FeatureId) -> &[LabelId] {
         &self.row_labels[self.node_range(feature)]
     }
 
     /// Where these weights lie.
     #[inline]
-    pub(super) fn node_range(&self, feature: FeatureId) -> Range<usize> {
+    pub(in crate::train) fn node_range(&self, feature: FeatureId) -> Range<usize> {
         self.row_starts[feature as usize]..self.row_starts[feature as usize + 1]
     }
 
     /// The pairs that an edge feature has weights for, rising.
-    pub(super) fn pairs_of(&self, feature: FeatureId) -> &[Pair] {
+    pub(in crate::train) fn pairs_of(&self, feature: FeatureId) -> &[Pair] {
         &self.pairs[self.pair_starts[feature as usize]..self.pair_starts[feature as usize + 1]]
     }
 
     /// Where these weights lie.
-    pub(super) fn edge_range(&self, feature: FeatureId) -> Range<usize> {
+    pub(in crate::train) fn edge_range(&self, feature: FeatureId) -> Range<usize> {
         let first = self.row_labels.len();
         first + self.pair_starts[feature as usize]..first + self.pair_starts[feature as usize + 1]
     }
 
-    /// Number of features of both kinds; each has a *row* of weights.
-    pub(super) fn rows(&self) -> usize {
-        self.row_starts.len() + self.pair_starts.len() - 2
-    }
-
     /// The row of a node feature.
-    pub(super) fn row_of_node(&self, feature: FeatureId) -> usize {
+    pub(in crate::train) fn row_of_node(&self, feature: FeatureId) -> usize {
         feature as usize
     }
 
     /// The row of an edge feature.
-    pub(super) fn row_of_edge(&self, feature: FeatureId) -> usize {
+    pub(in crate::train) fn row_of_edge(&self, feature: FeatureId) -> usize {
         self.row_starts.len() - 1 + feature as usize
     }
 
-    /// Where the weights of a row lie.
-    pub(super) fn range_of_row(&self, row: usize) -> Range<usize> {
-        match row.checked_sub(self.row_starts.len() - 1) {
-            None => self.node_range(row as FeatureId),
-            Some(edge) => self.edge_range(edge as FeatureId),
-        }
-    }
-
     /// The edges of every step, if none look at the input.
-    pub(super) fn shared(&self) -> Option<&Shared> {
+    pub(in crate::train) fn shared(&self) -> Option<&Shared> {
         self.shared.as_ref()
     }
 
     /// Adds to `vector`, for each weight, `scale` times how often the right labels of an example have it. All of them have
     /// a weight, because they are observed.
-    pub(super) fn add_gold(&self, example: &Example, scale: f64, vector: &mut [f64]) {
+    pub(in crate::train) fn add_gold(&self, example: &Example, scale: f64, vector: &mut [f64]) {
         let Example { features, gold, .. } = example;
         for t in 0..gold.len() {
             for (i, &feature) in features.nodes(t).iter().enumerate() {
@@ -157,7 +137,7 @@ impl Parameters {
     }
 
     /// The weights as a model stores them.
-    pub(super) fn finished(&self, weights: &[f64]) -> Result<(NodeWeights, EdgeWeights)> {
+    pub(in crate::train) fn finished(&self, weights: &[f64]) -> Result<(NodeWeights, EdgeWeights)> {
         let mut nodes = NodeWeightsBuilder::new(self.labels);
         for feature in 0..self.row_starts.len() as FeatureId - 1 {
             let weights = weights[self.node_range(feature)].iter().map(|&weight| weight as f32);
@@ -169,6 +149,23 @@ impl Parameters {
             pairs.map(|(&(from, to), weight)| EdgeWeight { from, to, weight }).collect()
         });
         Ok((nodes.finish(), EdgeWeights::new(self.labels, edges)?))
+    }
+}
+
+impl Layout for RowLayout {
+    fn len(&self) -> usize {
+        self.row_labels.len() + self.pairs.len()
+    }
+
+    fn rows(&self) -> usize {
+        self.row_starts.len() + self.pair_starts.len() - 2
+    }
+
+    fn range_of_row(&self, row: usize) -> Range<usize> {
+        match row.checked_sub(self.row_starts.len() - 1) {
+            None => self.node_range(row as FeatureId),
+            Some(edge) => self.edge_range(edge as FeatureId),
+        }
     }
 }
 
@@ -201,68 +198,4 @@ fn lists<M: Ord + Copy>(features: usize, mut members: Vec<(FeatureId, M)>) -> (V
         starts[feature + 1] += starts[feature];
     }
     (starts, members.into_iter().map(|(_, member)| member).collect())
-}
-
-/// A vector of weights, ready to score.
-#[derive(Debug)]
-pub(super) struct Current<'a> {
-    pub(super) parameters: &'a Parameters,
-    vector: &'a [f64],
-    shared: Option<Edges<f64>>,
-}
-
-impl<'a> Current<'a> {
-    pub(super) fn new(parameters: &'a Parameters, vector: &'a [f64]) -> Result<Self> {
-        let shared = parameters.shared().map(|shared| {
-            let mut sums = vec![0.0; shared.pairs.len()];
-            shared.weights.iter().for_each(|&(slot, place)| sums[slot as usize] += vector[place]);
-            // Weights of zero stay exceptions, so that the expectations of all pairs with a weight are computed.
-            let triples = shared.pairs.iter().zip(&sums).map(|(&(from, to), &sum)| (from, to, sum));
-            edges_of_best_shape(parameters.labels, triples)
-        });
-        Ok(Current { parameters, vector, shared: shared.transpose()? })
-    }
-}
-
-impl Weights<f64> for Current<'_> {
-    fn labels(&self) -> usize {
-        self.parameters.labels
-    }
-
-    #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f64, scores: &mut [f64]) {
-        let weights = &self.vector[self.parameters.node_range(feature)];
-        for (&y, weight) in self.parameters.row(feature).iter().zip(weights) {
-            scores[y as usize] += value * weight;
-        }
-    }
-
-    fn shared_edges(&self) -> Option<&Edges<f64>> {
-        self.shared.as_ref()
-    }
-
-    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f64>> {
-        let of = |id: FeatureId| {
-            let weights = &self.vector[self.parameters.edge_range(id)];
-            self.parameters.pairs_of(id).iter().zip(weights).map(|(&(from, to), &weight)| (from, to, weight))
-        };
-        let mut triples: Vec<(LabelId, LabelId, f64)> = features.iter().flat_map(|&id| of(id)).collect();
-        triples.sort_by_key(|&(from, to, _)| (from, to)); // stable: added in the order of the features
-        triples.dedup_by(|next, kept| {
-            let same = (next.0, next.1) == (kept.0, kept.1);
-            if same {
-                kept.2 += next.2;
-            }
-            same
-        });
-        edges_of_best_shape(self.parameters.labels, triples.into_iter())
-    }
-
-    fn start(&self) -> Option<&[f64]> {
-        None
-    }
-
-    fn end(&self) -> Option<&[f64]> {
-        None
-    }
 }

@@ -7,13 +7,13 @@
 //! **Cost.** A row lies in one piece, so scoring is as in a finished model; a row that outgrows its place moves to the end,
 //! to a place twice as large. The edges of all steps are kept up to date one by one, bounds included.
 
-use super::TrainingSet;
+use super::{RowParameter, TrainingSet};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::model::{EdgeWeight, EdgeWeights, LabelParts, NodeWeights, NodeWeightsBuilder};
-use crate::scoring::Weights;
+use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -65,7 +65,7 @@ type Pairs = HashMap<(LabelId, LabelId), Averaged, FixedState>;
 
 /// The weights of a model in training.
 #[derive(Debug)]
-pub(super) struct GrowingWeights {
+pub struct GrowingWeights {
     labels: usize,
     label_parts: Option<LabelParts>,
     columns: usize,       // labels and parts
@@ -100,13 +100,6 @@ impl GrowingWeights {
             shared_edges: EdgeWeights::new(labels, [vec![]])?.sum(&[0])?,
             observed: extractor.source().has_observed_edges(),
         })
-    }
-
-    /// A copy.
-    pub(super) fn duplicate(&self, data: &TrainingSet) -> Result<Self> {
-        let mut copy = Self::new(data)?;
-        copy.absorb(self, 1.0)?;
-        Ok(copy)
     }
 
     /// Adds the weights of another, times `share`.
@@ -179,9 +172,16 @@ impl GrowingWeights {
         Ok(weights)
     }
 
-    /// Changes a weight of a node feature.
-    pub(super) fn add_node(&mut self, feature: FeatureId, column: u32, change: f32, clock: f64) {
-        self.add_sum(feature, column, change, f64::from(change) * clock);
+    /// Changes a weight.
+    pub(super) fn add(&mut self, parameter: RowParameter, change: f32, clock: f64) -> Result<()> {
+        let change_of_sum = f64::from(change) * clock;
+        match parameter {
+            RowParameter::Node { feature, column } => self.add_sum(feature, column, change, change_of_sum),
+            RowParameter::Edge { feature, from, to } => {
+                self.add_edge_sum(feature, from, to, change, change_of_sum)?;
+            }
+        }
+        Ok(())
     }
 
     fn add_sum(&mut self, feature: FeatureId, column: u32, change: f32, change_of_sum: f64) {
@@ -236,18 +236,6 @@ impl GrowingWeights {
         self.places[feature as usize] = Place { start, len: 0, room: WHOLE };
     }
 
-    /// Changes a weight of an edge feature.
-    pub(super) fn add_edge(
-        &mut self,
-        feature: FeatureId,
-        from: LabelId,
-        to: LabelId,
-        change: f32,
-        clock: f64,
-    ) -> Result<()> {
-        self.add_edge_sum(feature, from, to, change, f64::from(change) * clock)
-    }
-
     fn add_edge_sum(
         &mut self,
         feature: FeatureId,
@@ -293,7 +281,7 @@ impl GrowingWeights {
     }
 }
 
-impl Weights for GrowingWeights {
+impl RowWeights for GrowingWeights {
     fn labels(&self) -> usize {
         self.labels
     }
@@ -313,6 +301,9 @@ impl Weights for GrowingWeights {
             row.iter().for_each(|entry| columns[entry.column as usize] += value * entry.weight);
         }
     }
+
+    #[inline]
+    fn prefetch_nodes(&self, _feature: FeatureId, _near: bool) {}
 
     fn shared_edges(&self) -> Option<&Edges<f32>> {
         (!self.observed).then_some(&self.shared_edges)

@@ -1,16 +1,16 @@
-//! From features to lattices: the one bridge between text and search.
+//! Rows of weights: how feature rows, finished or in training, become lattices.
 //!
-//! **What.** Something that has [`Weights`], a model or a trainer, and the features of a sequence make a [`Lattice`]: node
-//! scores `T x L`, each the sum of the weights of the position's features, added in the features' order from zero, and of
-//! its [parts](LabelParts), if labels have any; edges borrowed where all steps share them, made for the sequence where features look at the input.
+//! **What.** [`RowWeights`] and the features of a sequence make a [`Lattice`]: node scores `T x L`, each the sum of the
+//! weights of the position's features, added in the features' order from zero, and of its [parts](LabelParts), if labels
+//! have any; edges borrowed where all steps share them, made for the sequence where features look at the input.
 //!
-//! **Cost.** One visit to memory a feature, then one addition a stored weight; a [`ScoreBuffer`] keeps its memory from
+//! **Cost.** One visit to memory per feature, then one addition per stored weight; a [`ScoreBuffer`] keeps its memory from
 //! sequence to sequence. Edges that look at the input cost a matrix for each set of features that differs.
 //!
 //! ```
 //! use kbest::feature::{Dictionary, Extractor, FeatureBuffer, FeatureSource};
 //! use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder};
-//! use kbest::scoring::{ScoreBuffer, lattice};
+//! use kbest::scoring::rows::{ScoreBuffer, lattice};
 //! use kbest::{LabelSet, Sequence, Template};
 //!
 //! let template = Template::parse("U0:%x[0,0]\nB\n", "template")?;
@@ -30,30 +30,31 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod members;
+
+pub(super) use members::RowMembers;
+
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
-use crate::model::{LabelParts, Model};
+use crate::model::LabelParts;
 
-/// What scoring asks of a model, finished or in training. Scores are `f32`, unless a trainer needs better ones.
-pub trait Weights<S: Float = f32> {
+/// What scoring asks of weights, finished or in training. Scores are `f32`, unless a trainer needs better ones.
+pub trait RowWeights<S: Float = f32> {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
 
     /// The parts of labels that have weights of their own, if any.
-    fn label_parts(&self) -> Option<&LabelParts> {
-        None
-    }
+    fn label_parts(&self) -> Option<&LabelParts>;
 
     /// Adds the weights of a node feature, times `value`, to a row of `L` scores; if labels have parts, to a row of as
     /// many columns as [`LabelParts::columns`] tells.
     fn add_nodes(&self, feature: FeatureId, value: S, columns: &mut [S]);
 
     /// Asks the cache for where the weights of a node feature lie, or, if `near`, for the weights: called some features
-    /// ahead of [`Weights::add_nodes`], first far, then near.
-    #[inline]
-    fn prefetch_nodes(&self, _feature: FeatureId, _near: bool) {}
+    /// ahead of [`RowWeights::add_nodes`], first far, then near. May do nothing.
+    fn prefetch_nodes(&self, feature: FeatureId, near: bool);
 
     /// The edges of every step, or `None` if edges look at the input.
     fn shared_edges(&self) -> Option<&Edges<S>>;
@@ -69,42 +70,6 @@ pub trait Weights<S: Float = f32> {
 
     /// Scores of the last label, if any.
     fn end(&self) -> Option<&[S]>;
-}
-
-impl Weights for Model {
-    fn labels(&self) -> usize {
-        self.labels().len()
-    }
-
-    fn label_parts(&self) -> Option<&LabelParts> {
-        self.label_parts()
-    }
-
-    #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
-        self.nodes().add_to(feature, value, columns);
-    }
-
-    #[inline]
-    fn prefetch_nodes(&self, feature: FeatureId, near: bool) {
-        self.nodes().prefetch(feature, near);
-    }
-
-    fn shared_edges(&self) -> Option<&Edges<f32>> {
-        (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
-    }
-
-    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
-        self.edges().sum(features)
-    }
-
-    fn start(&self) -> Option<&[f32]> {
-        self.start()
-    }
-
-    fn end(&self) -> Option<&[f32]> {
-        self.end()
-    }
 }
 
 /// The memory of a lattice's scores.
@@ -140,7 +105,7 @@ impl<S: Float> Default for ScoreBuffer<S> {
 ///
 /// # Errors
 /// [`crate::Error::IllegalScore`] if weights add up to infinity.
-pub fn lattice<'a, S: Float, W: Weights<S>>(
+pub fn lattice<'a, S: Float, W: RowWeights<S>>(
     weights: &'a W,
     features: &FeatureBuffer,
     buffer: &'a mut ScoreBuffer<S>,
@@ -164,7 +129,11 @@ pub fn lattice<'a, S: Float, W: Weights<S>>(
 }
 
 /// Node scores, `T x L`.
-fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, buffer: &mut ScoreBuffer<S>) {
+fn score_nodes<S: Float>(
+    weights: &impl RowWeights<S>,
+    features: &FeatureBuffer,
+    buffer: &mut ScoreBuffer<S>,
+) {
     let labels = weights.labels();
     let ScoreBuffer { nodes, columns, sums, .. } = buffer;
     nodes.clear();
@@ -194,7 +163,7 @@ fn score_nodes<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer, bu
 
 /// Adds up the weights of a position's features.
 fn score_position<S: Float>(
-    weights: &impl Weights<S>,
+    weights: &impl RowWeights<S>,
     features: &FeatureBuffer,
     t: usize,
     columns: &mut [S],
@@ -210,7 +179,14 @@ fn score_position<S: Float>(
 }
 
 /// The edges of a sequence whose features look at the input.
-fn observe<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer) -> Result<Observed<S>> {
+fn observe<S: Float>(weights: &impl RowWeights<S>, features: &FeatureBuffer) -> Result<Observed<S>> {
+    let (distinct, selection) = distinct_edges(features);
+    let matrices = distinct.into_iter().map(|ids| weights.observed_edges(ids)).collect::<Result<_>>()?;
+    Ok(Observed { edges: Edges::per_position(matrices)?, selection })
+}
+
+/// The sets of edge features that differ, at least one, and which of them each step has.
+fn distinct_edges(features: &FeatureBuffer) -> (Vec<&[FeatureId]>, Vec<u32>) {
     let mut distinct: Vec<&[FeatureId]> = Vec::new();
     let mut selection = Vec::with_capacity(features.len());
     for t in 1..features.len() {
@@ -224,6 +200,5 @@ fn observe<S: Float>(weights: &impl Weights<S>, features: &FeatureBuffer) -> Res
     if distinct.is_empty() {
         distinct.push(&[]); // a single position: no step, but a lattice has edges
     }
-    let matrices = distinct.into_iter().map(|ids| weights.observed_edges(ids)).collect::<Result<_>>()?;
-    Ok(Observed { edges: Edges::per_position(matrices)?, selection })
+    (distinct, selection)
 }

@@ -11,16 +11,19 @@
 //! **Bounds.** Features come in sets of which at most one member fires at a time. The best weights of all horizontal
 //! sets, added, bound every edge from above without looking at one ([`EdgeBound::ExclusiveSets`]); without such knowledge
 //! every feature is a set of its own and the bound is the sum of positive weights. That is what lets CarpeDiem and A*
-//! leave most edges unread, so that features on edges are only asked where they matter ([`ObservedEdges::OnDemand`]).
-//! Why no edge exceeds the bound even after rounding: both are added in `f64` in the same order, every term of the bound is
+//! leave most edges unread: features on edges that see the observation are asked on demand, where a decoder opens an edge,
+//! and nowhere else. Why no edge exceeds the bound even after rounding: both are added in `f64` in the same order, every term of the bound is
 //! at least that of the edge, rounding is monotone, and the bound is rounded up to the score type, the edge to nearest.
 //!
-//! **Cost.** `T L` calls a vertical set; a horizontal set that only sees labels is asked `L^2` times a model, one that sees
-//! the observation `L^2` times a step as matrices, or on demand. **When not.** Features that are strings of the input go
-//! through an [`Extractor`](super::Extractor): a lookup, not a call for every label.
+//! **Cost.** `T L` calls per vertical set; a horizontal set that only sees labels is asked `L^2` times per model, one that sees
+//! the observation at most `L^2` times per step, each time a decoder passes. **When not.** Features that are strings of the
+//! input go through an [`Extractor`](super::Extractor): a lookup, not a call for every label.
+//!
+//! **Training.** [`BooleanModel`](crate::model::BooleanModel) joins features with weights, and every trainer of
+//! [`train`](crate::train) learns them from a [`BooleanTrainingSet`](crate::train::BooleanTrainingSet).
 //!
 //! ```
-//! use kbest::feature::boolean::{BooleanFeatures, EdgeBound, ObservedEdges};
+//! use kbest::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
 //! use std::sync::Arc;
 //!
 //! // Labels: 0 down, 1 up. The observation: a curve.
@@ -29,11 +32,15 @@
 //! features.horizontal(|x, t, p, y| p == y && x[t].fract() == 0.0); // on whole numbers, go on as before
 //! let weights: Arc<[f32]> = Arc::from([2.0, 0.5]);
 //!
-//! let curve: Arc<[f64]> = Arc::from([1.0, 1.5, 2.0, 1.0]);
-//! let scored = features.score(&curve, 4, &weights, ObservedEdges::OnDemand, EdgeBound::ExclusiveSets)?;
+//! let curve = Observation::new(Arc::<[f64]>::from([1.0, 1.5, 2.0, 1.0]), 4);
+//! let scored = features.score(&curve, &weights, EdgeBound::ExclusiveSets)?;
 //! assert_eq!(scored.lattice()?.path_score(&[0, 1, 1, 0])?, 2.0 + 2.0 + 0.5 + 2.0);
 //! # Ok::<(), kbest::Error>(())
 //! ```
+
+mod transition_table;
+
+pub(crate) use transition_table::TransitionTable;
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -52,13 +59,26 @@ type VerticalSet<O> = dyn Fn(&O, usize, LabelId) -> Option<usize> + Send + Sync;
 type ObservingSet<O> = dyn Fn(&O, usize, LabelId, LabelId) -> Option<usize> + Send + Sync;
 type LabelSet = dyn Fn(LabelId, LabelId) -> Option<usize> + Send + Sync;
 
-/// How horizontal features that see the observation become edges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ObservedEdges {
-    /// A matrix a step, made at once: for decoders that read all edges anyway.
-    Matrices,
-    /// Asked only for the edges that a decoder opens.
-    OnDemand,
+/// What is labelled: anything, and how many positions it has. Edges on demand share it.
+#[derive(Debug)]
+pub struct Observation<O: ?Sized> {
+    /// What features see.
+    pub content: Arc<O>,
+    /// Number of positions `T`.
+    pub positions: usize,
+}
+
+impl<O: ?Sized> Observation<O> {
+    /// An observation with so many positions.
+    pub fn new(content: impl Into<Arc<O>>, positions: usize) -> Self {
+        Observation { content: content.into(), positions }
+    }
+}
+
+impl<O: ?Sized> Clone for Observation<O> {
+    fn clone(&self) -> Self {
+        Observation { content: Arc::clone(&self.content), positions: self.positions }
+    }
 }
 
 /// What bounds the edges from above.
@@ -146,7 +166,7 @@ impl<O: ?Sized> fmt::Debug for BooleanFeatures<O> {
 pub struct Scored<S: Float> {
     /// Node scores, `T x L`.
     pub nodes: Vec<S>,
-    /// Edges: shared, a matrix a step, or on demand.
+    /// Edges: one matrix, or on demand.
     pub edges: Edges<S>,
 }
 
@@ -279,7 +299,14 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.horizontal.iter().any(|set| matches!(set.fires, Horizontal::Observing(_)))
     }
 
-    fn check<S: Float>(&self, weights: &[S]) -> Result<()> {
+    /// The sizes of all sets, vertical ones first: what tells the features of one program from those of another.
+    pub fn set_sizes(&self) -> impl Iterator<Item = usize> {
+        let vertical = self.vertical.iter().map(|(features, _)| features.len());
+        vertical.chain(self.horizontal.iter().map(|set| set.features.len()))
+    }
+
+    /// Refuses weights that are not one legal score per feature.
+    pub(crate) fn check<S: Float>(&self, weights: &[S]) -> Result<()> {
         if weights.len() != self.features {
             return Err(Error::shape("weights", format!("{} features", self.features), weights.len()));
         }
@@ -292,26 +319,35 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         }
     }
 
-    /// The node scores of an observation of `positions` positions, `T x L`, into `out`.
+    /// The vertical features that fire for a label at a position.
+    #[inline]
+    fn fired_vertical(&self, x: &O, t: usize, y: LabelId) -> impl Iterator<Item = usize> {
+        self.vertical.iter().filter_map(move |(features, fires)| member_of(features, fires(x, t, y)))
+    }
+
+    /// The horizontal features that fire for an edge.
+    #[inline]
+    fn fired_horizontal(&self, x: &O, t: usize, p: LabelId, y: LabelId) -> impl Iterator<Item = usize> {
+        self.horizontal.iter().filter_map(move |set| set.fired(x, t, p, y))
+    }
+
+    /// The node scores of an observation, `T x L`, into `out`.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one weight a feature, [`Error::IllegalScore`] for NaN or plus infinity.
+    /// [`Error::Shape`] unless there is one weight per feature, [`Error::IllegalScore`] for NaN or plus infinity.
     pub fn node_scores<S: Float>(
         &self,
-        observation: &O,
-        positions: usize,
+        observation: &Observation<O>,
         weights: &[S],
         out: &mut Vec<S>,
     ) -> Result<()> {
         self.check(weights)?;
         out.clear();
-        out.reserve(positions * self.labels);
-        for t in 0..positions {
+        out.reserve(observation.positions * self.labels);
+        for t in 0..observation.positions {
             for y in 0..self.labels as LabelId {
-                let fired = self.vertical.iter().filter_map(|(features, fires)| {
-                    member_of(features, fires(observation, t, y)).map(|feature| weights[feature].to_f64())
-                });
-                out.push(S::from_f64(fired.sum()));
+                let fired = self.fired_vertical(&observation.content, t, y);
+                out.push(S::from_f64(fired.map(|feature| weights[feature].to_f64()).sum()));
             }
         }
         Ok(())
@@ -339,26 +375,21 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
     }
 
-    /// The edges of an observation: shared if no horizontal feature sees it, else as asked.
+    /// The edges of an observation: one matrix if no horizontal feature sees it, else on demand.
     ///
     /// # Errors
     /// As [`BooleanFeatures::node_scores`].
     pub fn edges<S: Float>(
         &self,
-        observation: &Arc<O>,
-        positions: usize,
+        observation: &Observation<O>,
         weights: &Arc<[S]>,
-        observed: ObservedEdges,
         bound: EdgeBound,
     ) -> Result<Edges<S>> {
         if !self.has_observed_edges() {
             return self.shared_edges(weights, bound);
         }
         self.check(weights)?;
-        match observed {
-            ObservedEdges::Matrices => self.matrices(observation, positions, weights, bound),
-            ObservedEdges::OnDemand => self.on_demand(observation, weights, bound),
-        }
+        self.on_demand(&observation.content, weights, bound)
     }
 
     /// Node scores and edges of an observation.
@@ -367,28 +398,57 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
     /// As [`BooleanFeatures::node_scores`].
     pub fn score<S: Float>(
         &self,
-        observation: &Arc<O>,
-        positions: usize,
+        observation: &Observation<O>,
         weights: &Arc<[S]>,
-        observed: ObservedEdges,
         bound: EdgeBound,
     ) -> Result<Scored<S>> {
         let mut nodes = Vec::new();
-        self.node_scores(observation, positions, weights, &mut nodes)?;
-        Ok(Scored { nodes, edges: self.edges(observation, positions, weights, observed, bound)? })
+        self.node_scores(observation, weights, &mut nodes)?;
+        Ok(Scored { nodes, edges: self.edges(observation, weights, bound)? })
     }
 
     /// Visits the features that fire along a path, position by position, vertical ones first: what a trainer rewards or
     /// punishes. Their weights, added, are the path's score.
     pub fn visit_path(&self, observation: &O, path: &[LabelId], mut visit: impl FnMut(usize)) {
         for (t, &y) in path.iter().enumerate() {
-            for (features, fires) in &self.vertical {
-                member_of(features, fires(observation, t, y)).into_iter().for_each(&mut visit);
-            }
+            self.fired_vertical(observation, t, y).for_each(&mut visit);
             if t > 0 {
-                let p = path[t - 1];
-                let fired = self.horizontal.iter().filter_map(|set| set.fired(observation, t, p, y));
-                fired.for_each(&mut visit);
+                self.fired_horizontal(observation, t, path[t - 1], y).for_each(&mut visit);
+            }
+        }
+    }
+
+    /// Visits all vertical features that fire anywhere: position, label, feature.
+    pub(crate) fn visit_nodes(
+        &self,
+        observation: &Observation<O>,
+        mut visit: impl FnMut(usize, LabelId, usize),
+    ) {
+        for t in 0..observation.positions {
+            for y in 0..self.labels as LabelId {
+                self.fired_vertical(&observation.content, t, y).for_each(|feature| visit(t, y, feature));
+            }
+        }
+    }
+
+    /// Visits all horizontal features that fire at the step into position `t`: two labels, feature.
+    pub(crate) fn visit_edges(
+        &self,
+        observation: &O,
+        t: usize,
+        mut visit: impl FnMut(LabelId, LabelId, usize),
+    ) {
+        for (p, y) in self.pairs() {
+            self.fired_horizontal(observation, t, p, y).for_each(|feature| visit(p, y, feature));
+        }
+    }
+
+    /// Visits the features of labels alone wherever they fire: two labels, feature.
+    fn visit_transitions(&self, mut visit: impl FnMut(LabelId, LabelId, usize)) {
+        for set in &self.horizontal {
+            let Horizontal::Labels(fires) = &set.fires else { continue };
+            for (p, y) in self.pairs() {
+                member_of(&set.features, fires(p, y)).into_iter().for_each(|feature| visit(p, y, feature));
             }
         }
     }
@@ -396,26 +456,6 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
     fn pairs(&self) -> impl Iterator<Item = (LabelId, LabelId)> {
         let labels = self.labels as LabelId;
         (0..labels).flat_map(move |p| (0..labels).map(move |y| (p, y)))
-    }
-
-    fn matrices<S: Float>(
-        &self,
-        x: &O,
-        positions: usize,
-        weights: &[S],
-        bound: EdgeBound,
-    ) -> Result<Edges<S>> {
-        let mut matrices = Vec::with_capacity(positions);
-        for t in 1..positions {
-            let scores = self.pairs().map(|(p, y)| edge_score(&self.horizontal, weights, x, t, p, y));
-            matrices.push(Edges::dense(self.labels, scores.collect::<Vec<S>>())?);
-        }
-        if matrices.is_empty() {
-            // One position has no step, but edges have at least one matrix.
-            matrices.push(Edges::dense(self.labels, vec![S::ZERO; self.labels * self.labels])?);
-        }
-        let edges = Edges::per_position(matrices)?;
-        self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
     }
 
     fn on_demand<S: Float>(&self, x: &Arc<O>, weights: &Arc<[S]>, bound: EdgeBound) -> Result<Edges<S>> {

@@ -1,0 +1,194 @@
+//! Models of boolean features behind the seam, and their ensembles.
+//!
+//! An ensemble's lattice is carried on as that of [rows](super::rows) is: a feature that fires at `(t, y)` changes that
+//! node, one that fires for two labels changes that edge. Edges that look at the observation are asked on demand with the
+//! weights of the member at hand.
+
+use super::{Members, Scorer};
+use crate::error::Result;
+use crate::feature::FeatureId;
+use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
+use crate::kernel::Float;
+use crate::lattice::{Edges, Lattice};
+use crate::model::{BooleanModel, Voters};
+use crate::transition::Transitions;
+use std::sync::Arc;
+
+/// Scores of one observation.
+#[derive(Debug)]
+pub struct BooleanMemory<S: Float = f32> {
+    nodes: Vec<S>,           // T x L
+    edges: Option<Edges<S>>, // on demand, of this observation
+}
+
+impl<S: Float> Default for BooleanMemory<S> {
+    fn default() -> Self {
+        BooleanMemory { nodes: Vec::new(), edges: None }
+    }
+}
+
+impl<S: Float> BooleanMemory<S> {
+    /// The lattice of an observation. `shared_edges` are those of the weights, unless features look at the observation.
+    pub(crate) fn lattice<'a, O: ?Sized + Send + Sync + 'static>(
+        &'a mut self,
+        features: &BooleanFeatures<O>,
+        weights: &Arc<[S]>,
+        shared_edges: Option<&'a Edges<S>>,
+        observation: &Observation<O>,
+    ) -> Result<Lattice<'a, S>> {
+        features.node_scores(observation, weights, &mut self.nodes)?;
+        let edges = match shared_edges {
+            Some(edges) => edges,
+            None => self.edges.insert(features.edges(observation, weights, EdgeBound::ExclusiveSets)?),
+        };
+        Lattice::new(&self.nodes, edges)
+    }
+}
+
+impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
+    type Input = Observation<O>;
+    type Memory = BooleanMemory;
+
+    fn labels(&self) -> usize {
+        self.features().labels()
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f32>> {
+        self.shared_edges()
+    }
+
+    fn start(&self) -> Option<&[f32]> {
+        None
+    }
+
+    fn end(&self) -> Option<&[f32]> {
+        None
+    }
+
+    fn lattice<'a>(
+        &'a self,
+        input: &Observation<O>,
+        memory: &'a mut BooleanMemory,
+    ) -> Result<Lattice<'a, f32>> {
+        memory.lattice(self.features(), self.weights(), self.shared_edges(), input)
+    }
+
+    fn members<'a>(
+        &'a self,
+        input: &Observation<O>,
+        transitions: Option<&'a Transitions>,
+    ) -> Result<Option<Box<dyn Members + 'a>>> {
+        let Some(voters) = self.voters() else { return Ok(None) };
+        Ok(Some(Box::new(BooleanMembers::new(self, voters, input, transitions)?)))
+    }
+}
+
+/// A lattice on its way from member to member.
+struct BooleanMembers<'m, O: ?Sized> {
+    model: &'m BooleanModel<O>,
+    voters: &'m Voters,
+    transitions: Option<&'m Transitions>,
+    observation: Observation<O>,
+    changes: Vec<(u32, FeatureId, f32)>, // the member that has it first, the feature, by how much; by member
+    next: usize,                         // the first change that is still to come
+    places: Vec<(FeatureId, u32)>,       // where vertical features fire, as t * L + y, by feature
+    sums: Vec<f64>,                      // T x L
+    nodes: Vec<f32>,                     // T x L: the sums, rounded
+    weights: Arc<[f32]>,                 // one per feature
+    fires: Option<TransitionTable>,      // where horizontal features fire, if they see labels alone
+    edges: Edges<f32>,
+}
+
+impl<'m, O: ?Sized + Send + Sync + 'static> BooleanMembers<'m, O> {
+    fn new(
+        model: &'m BooleanModel<O>,
+        voters: &'m Voters,
+        observation: &Observation<O>,
+        transitions: Option<&'m Transitions>,
+    ) -> Result<Self> {
+        let features = model.features();
+        let labels = features.labels();
+        let mut changes = Vec::new();
+        for feature in 0..features.len() as FeatureId {
+            let of_feature = voters.node_changes(feature).iter();
+            changes.extend(of_feature.map(|change| (change.member, feature, change.by)));
+        }
+        changes.sort_by_key(|&(member, ..)| member);
+        let mut places = Vec::new();
+        features.visit_nodes(observation, |t, y, feature| {
+            places.push((feature as FeatureId, (t * labels) as u32 + y));
+        });
+        places.sort_unstable();
+        let weights: Arc<[f32]> = vec![0.0; features.len()].into();
+        let nodes = observation.positions * labels;
+        Ok(BooleanMembers {
+            model,
+            voters,
+            transitions,
+            changes,
+            next: 0,
+            places,
+            sums: vec![0.0; nodes],
+            nodes: vec![0.0; nodes],
+            fires: model.shared_edges().map(|_| TransitionTable::new(features)),
+            edges: constrained(
+                features.edges(observation, &weights, EdgeBound::ExclusiveSets)?,
+                transitions,
+            )?,
+            weights,
+            observation: observation.clone(),
+        })
+    }
+
+    fn apply(&mut self, feature: FeatureId, by: f32) -> Result<()> {
+        let first = self.places.partition_point(|&(of, _)| of < feature);
+        for &(_, place) in self.places[first..].iter().take_while(|&&(of, _)| of == feature) {
+            let sum = &mut self.sums[place as usize];
+            *sum += f64::from(by);
+            self.nodes[place as usize] = *sum as f32;
+        }
+        match &self.fires {
+            None => Arc::make_mut(&mut self.weights)[feature as usize] += by,
+            Some(fires) => {
+                for &(p, y) in fires.pairs(feature as usize) {
+                    self.edges.add(p, y, by)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn constrained(edges: Edges<f32>, transitions: Option<&Transitions>) -> Result<Edges<f32>> {
+    match transitions {
+        Some(transitions) => transitions.constrain(&edges),
+        None => Ok(edges),
+    }
+}
+
+impl<O: ?Sized + Send + Sync + 'static> Members for BooleanMembers<'_, O> {
+    fn votes(&self) -> &[u32] {
+        self.voters.votes()
+    }
+
+    fn advance(&mut self, member: usize) -> Result<bool> {
+        let begun = self.next;
+        while let Some(&(_, feature, by)) =
+            self.changes.get(self.next).filter(|&&(of, ..)| of as usize <= member)
+        {
+            self.apply(feature, by)?;
+            self.next += 1;
+        }
+        let changed = self.next > begun;
+        if changed && self.fires.is_none() {
+            let edges =
+                self.model.features().edges(&self.observation, &self.weights, EdgeBound::ExclusiveSets)?;
+            self.edges = constrained(edges, self.transitions)?;
+        }
+        Ok(changed)
+    }
+
+    fn lattice(&self) -> Result<Lattice<'_, f32>> {
+        Lattice::new(&self.nodes, &self.edges)
+    }
+}

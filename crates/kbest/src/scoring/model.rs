@@ -1,0 +1,90 @@
+//! Models of text behind the seam: extract, add up rows, and for an ensemble carry them on.
+
+use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
+use super::{Members, Scorer};
+use crate::error::Result;
+use crate::feature::{FeatureBuffer, FeatureId};
+use crate::lattice::{Edges, Lattice};
+use crate::model::{LabelParts, Model};
+use crate::sequence::Sequence;
+use crate::transition::Transitions;
+
+/// Features and scores of one sequence.
+#[derive(Debug, Default)]
+pub struct ModelMemory {
+    features: FeatureBuffer,
+    scores: ScoreBuffer,
+}
+
+impl Scorer for Model {
+    type Input = Sequence;
+    type Memory = ModelMemory;
+
+    fn labels(&self) -> usize {
+        self.labels().len()
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f32>> {
+        (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
+    }
+
+    fn start(&self) -> Option<&[f32]> {
+        self.start()
+    }
+
+    fn end(&self) -> Option<&[f32]> {
+        self.end()
+    }
+
+    fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {
+        self.extractor().extract(input, &mut memory.features)?;
+        rows::lattice(self, &memory.features, &mut memory.scores)
+    }
+
+    fn members<'a>(
+        &'a self,
+        input: &Sequence,
+        transitions: Option<&'a Transitions>,
+    ) -> Result<Option<Box<dyn Members + 'a>>> {
+        let Some(voters) = self.voters() else { return Ok(None) };
+        let mut features = FeatureBuffer::new();
+        self.extractor().extract(input, &mut features)?;
+        Ok(Some(Box::new(RowMembers::new(self, voters, &features, transitions)?)))
+    }
+}
+
+impl RowWeights for Model {
+    fn labels(&self) -> usize {
+        self.labels().len()
+    }
+
+    fn label_parts(&self) -> Option<&LabelParts> {
+        self.label_parts()
+    }
+
+    #[inline]
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
+        self.nodes().add_to(feature, value, columns);
+    }
+
+    #[inline]
+    fn prefetch_nodes(&self, feature: FeatureId, near: bool) {
+        self.nodes().prefetch(feature, near);
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f32>> {
+        Scorer::shared_edges(self)
+    }
+
+    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
+        self.edges().sum(features)
+    }
+
+    fn start(&self) -> Option<&[f32]> {
+        self.start()
+    }
+
+    fn end(&self) -> Option<&[f32]> {
+        self.end()
+    }
+}

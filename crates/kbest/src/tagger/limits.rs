@@ -1,0 +1,90 @@
+//! What paths must obey: transitions, and labels that are known. Both act on the lattice and on nothing else.
+//!
+//! **Cost.** Edges that all lattices share are constrained once, in `L^2` steps, and then shared by all taggers of the model;
+//! edges that look at the input are constrained as they come.
+
+use crate::error::Result;
+use crate::label::LabelId;
+use crate::lattice::{Edges, Lattice};
+use crate::scoring::Scorer;
+use crate::transition::Transitions;
+
+/// Transitions, and what follows from them for the lattices of one model.
+#[derive(Debug)]
+pub(super) struct Constraint {
+    transitions: Transitions,
+    shared: Option<Edges<f32>>,
+    start: Option<Vec<f32>>,
+    end: Option<Vec<f32>>,
+}
+
+impl Constraint {
+    pub(super) fn new(scorer: &impl Scorer, transitions: &Transitions) -> Result<Self> {
+        let shared = scorer.shared_edges().map(|edges| transitions.constrain(edges)).transpose()?;
+        let start = transitions.constrain_start(scorer.start())?;
+        let end = transitions.constrain_end(scorer.end())?;
+        Ok(Constraint { transitions: transitions.clone(), shared, start, end })
+    }
+
+    fn constrain_borders<'a>(&'a self, mut lattice: Lattice<'a, f32>) -> Result<Lattice<'a, f32>> {
+        if let Some(start) = &self.start {
+            lattice = lattice.with_start(start)?;
+        }
+        match &self.end {
+            Some(end) => lattice.with_end(end),
+            None => Ok(lattice),
+        }
+    }
+}
+
+/// What the paths of one sequence must obey.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits<'a> {
+    pub(super) constraint: Option<&'a Constraint>,
+    pub(super) known: &'a [Option<LabelId>], // T, or none
+}
+
+impl<'a> Limits<'a> {
+    /// The transitions that edges must obey, if any.
+    pub(super) fn transitions(&self) -> Option<&'a Transitions> {
+        self.constraint.map(|constraint| &constraint.transitions)
+    }
+
+    /// The lattice of a model, limited. `own` keeps edges that belong to this lattice alone.
+    pub(super) fn limit<'l>(
+        &self,
+        lattice: Lattice<'l, f32>,
+        own: &'l mut Option<Edges<f32>>,
+    ) -> Result<Lattice<'l, f32>>
+    where
+        'a: 'l,
+    {
+        let Some(constraint) = self.constraint else { return self.force(lattice) };
+        let edges = match &constraint.shared {
+            Some(edges) => edges,
+            None => own.insert(constraint.transitions.constrain(lattice.edges())?),
+        };
+        self.force(constraint.constrain_borders(lattice.over(edges)?)?)
+    }
+
+    /// The lattice of an ensemble's member, whose edges obey already, limited.
+    pub(super) fn limit_member<'l>(&self, lattice: Lattice<'l, f32>) -> Result<Lattice<'l, f32>>
+    where
+        'a: 'l,
+    {
+        match self.constraint {
+            Some(constraint) => self.force(constraint.constrain_borders(lattice)?),
+            None => self.force(lattice),
+        }
+    }
+
+    /// The lattice with all known labels forced.
+    fn force<'l>(&self, mut lattice: Lattice<'l, f32>) -> Result<Lattice<'l, f32>> {
+        for (t, known) in self.known.iter().enumerate() {
+            if let Some(y) = *known {
+                lattice = lattice.force(t, y)?;
+            }
+        }
+        Ok(lattice)
+    }
+}

@@ -1,0 +1,138 @@
+//! What the model expects: the gradient of the loss, over many sequences and threads.
+//!
+//! ```text
+//! loss = sum over sequences of weight * (log Z - score of the right labels)
+//! d loss / d w = how often the model expects what w stands for - how often it is right
+//! ```
+//!
+//! **Cost.** A forward-backward per sequence, then an addition for each weight of each feature of each position, and one for
+//! each pair of labels that has a weight. Sequences are dealt into [`CHUNKS`] chunks of about as many positions;
+//! each is summed alone and the sums are added in order, so that no rounding depends on the number of threads.
+
+use crate::error::Result;
+use crate::train::family::{Differentiable, Layout, Tally};
+use crate::train::{OnProgress, Progress};
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Into how many parts the data is dealt: a multiple of most numbers of threads. More would keep more of them busy, and
+/// cost two passes over all weights each.
+const CHUNKS: usize = 24;
+
+/// The memory of one thread.
+#[derive(Debug)]
+pub(super) struct Expectations<F: Differentiable> {
+    /// How often each weight is expected.
+    pub(super) gradient: Vec<f64>,
+    /// What has been seen.
+    pub(super) tally: Tally,
+    sums: F::Sums,
+}
+
+impl<F: Differentiable> Expectations<F> {
+    pub(super) fn new(layout: &F::Layout) -> Self {
+        let (gradient, tally, sums) = (vec![0.0; layout.len()], Tally::default(), F::Sums::default());
+        Expectations { gradient, tally, sums }
+    }
+
+    /// Adds the expectations of some examples.
+    pub(super) fn add(
+        &mut self,
+        data: &F,
+        point: &F::Point<'_>,
+        examples: impl IntoIterator<Item = usize>,
+    ) -> Result<()> {
+        data.begin(point, &mut self.sums)?;
+        for example in examples {
+            self.tally.add(data.expect(point, example, &mut self.sums, &mut self.gradient)?);
+        }
+        data.end(point, &self.sums, &mut self.gradient);
+        Ok(())
+    }
+}
+
+/// The gradient over all examples.
+#[derive(Debug)]
+pub(super) struct Batch<F: Differentiable> {
+    chunks: Vec<Range<usize>>,
+    threads: Vec<Expectations<F>>, // one per thread
+    gold: Vec<f64>,                // how often each weight is right
+}
+
+impl<F: Differentiable> Batch<F> {
+    pub(super) fn new(data: &F, layout: &F::Layout, threads: usize) -> Self {
+        let mut gold = vec![0.0; layout.len()];
+        (0..data.example_count()).for_each(|i| data.add_gold(layout, i, data.weight(i), &mut gold));
+        let chunks = chunks(data);
+        let threads = threads.clamp(1, chunks.len().max(1));
+        Batch { chunks, threads: (0..threads).map(|_| Expectations::new(layout)).collect(), gold }
+    }
+
+    /// Writes the gradient of the loss.
+    pub(super) fn evaluate(
+        &mut self,
+        data: &F,
+        point: &F::Point<'_>,
+        gradient: &mut [f64],
+        on_progress: OnProgress<'_>,
+    ) -> Result<Tally> {
+        let (mut tally, mut progress) = (Tally::default(), Progress::default());
+        gradient.iter_mut().zip(&self.gold).for_each(|(g, gold)| *g = -gold);
+        for chunks in self.chunks.chunks(self.threads.len()) {
+            run(data, point, self.threads.iter_mut().zip(chunks))?;
+            for (expectations, chunk) in self.threads.iter().zip(chunks) {
+                gradient.iter_mut().zip(&expectations.gradient).for_each(|(g, expected)| *g += expected);
+                tally.add(expectations.tally);
+                progress.done += chunk.len();
+                progress.tokens += chunk.clone().map(|example| data.gold(example).len()).sum::<usize>();
+            }
+            progress.right = tally.right;
+            on_progress(progress);
+        }
+        Ok(tally)
+    }
+}
+
+/// Each chunk in a thread of its own, the last one in this.
+fn run<'a, F: Differentiable>(
+    data: &F,
+    point: &F::Point<'_>,
+    work: impl Iterator<Item = (&'a mut Expectations<F>, &'a Range<usize>)>,
+) -> Result<()>
+where
+    F: 'a,
+{
+    let one = |(expectations, chunk): (&mut Expectations<F>, &Range<usize>)| {
+        expectations.gradient.fill(0.0);
+        expectations.tally = Tally::default();
+        expectations.add(data, point, chunk.clone())
+    };
+    thread::scope(|scope| {
+        let mut work = work.peekable();
+        let mut others = Vec::new();
+        while let Some(next) = work.next() {
+            if work.peek().is_none() {
+                one(next)?;
+            } else {
+                others.push(scope.spawn(move || one(next)));
+            }
+        }
+        others.into_iter().try_for_each(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+/// Runs of examples with about as many positions each.
+fn chunks(data: &impl Differentiable) -> Vec<Range<usize>> {
+    let positions = |example: usize| data.gold(example).len();
+    let all: usize = (0..data.example_count()).map(positions).sum();
+    let (mut chunks, mut start, mut seen) = (Vec::new(), 0, 0);
+    for example in 0..data.example_count() {
+        seen += positions(example);
+        if seen * CHUNKS >= all * (chunks.len() + 1) {
+            chunks.push(start..example + 1);
+            start = example + 1;
+        }
+    }
+    chunks
+}

@@ -1,0 +1,226 @@
+//! What a trainer asks of a family of models: the one seam between learning and what is learnt.
+//!
+//! **What.** A [`Family`] is labelled data together with a kind of model: it gives the lattice of an example under the
+//! current weights, says which parameters tell two labellings apart, changes them, and makes a model of them. That is all a
+//! perceptron needs. [`Differentiable`] adds what a CRF needs: all parameters in one vector, and how often the model expects
+//! each. Trainers know nothing else of models, so that each exists once:
+//!
+//! | family | model | parameters |
+//! |---|---|---|
+//! | [`TrainingSet`](super::TrainingSet) | [`Model`](crate::Model) | rows of weights of features that occur |
+//! | [`BooleanTrainingSet`](super::BooleanTrainingSet) | [`BooleanModel`](crate::model::BooleanModel) | one weight per boolean feature |
+//!
+//! **One datum's way** through a perceptron:
+//!
+//! ```text
+//! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply
+//!                                                                                    -> Family::record (votes)
+//! after an epoch: Family::model
+//! ```
+//!
+//! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
+//! marginals, expected counts), all less `Differentiable::add_gold`.
+
+use super::Change;
+use crate::error::Result;
+use crate::label::LabelId;
+use crate::lattice::Lattice;
+use crate::marginal::{MarginalScratch, Marginals, marginals};
+use crate::model::{Voters, VotersBuilder};
+use crate::state::{StateReader, StateWriter};
+use std::fmt;
+use std::ops::Range;
+
+/// Labelled data and a kind of model, as trainers that correct errors see them.
+pub trait Family: fmt::Debug + Send + Sync {
+    /// Tells one parameter from another.
+    type Parameter: Copy + Ord + fmt::Debug + Send;
+    /// The parameters in training, each with the sum that its average needs.
+    type Weights: fmt::Debug + Send + Sync;
+    /// Working memory, one per thread.
+    type Memory: Default + fmt::Debug + Send;
+    /// What training ends with.
+    type Model;
+
+    /// Number of examples.
+    fn example_count(&self) -> usize;
+
+    /// The right labels of an example.
+    fn gold(&self, example: usize) -> &[LabelId];
+
+    /// How much an example counts.
+    fn weight(&self, example: usize) -> f64;
+
+    /// All parameters zero.
+    ///
+    /// # Errors
+    /// If such parameters cannot be.
+    fn zero(&self) -> Result<Self::Weights>;
+
+    /// The lattice of an example under the weights as they are.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if weights add up to infinity.
+    fn lattice<'a>(
+        &'a self,
+        weights: &'a Self::Weights,
+        example: usize,
+        memory: &'a mut Self::Memory,
+    ) -> Result<Lattice<'a, f32>>;
+
+    /// What the right labels have, less what an answer has, as far as the answer reaches, into `changes`. One parameter
+    /// may come several times.
+    fn difference(&self, example: usize, answer: &[LabelId], changes: &mut Vec<Change<Self::Parameter>>);
+
+    /// Changes a parameter, `clock` moments after the beginning.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if the sum is infinite.
+    fn apply(&self, weights: &mut Self::Weights, change: Change<Self::Parameter>, clock: f64) -> Result<()>;
+
+    /// Adds other weights and their sums, times `share`.
+    ///
+    /// # Errors
+    /// As [`Family::apply`].
+    fn absorb(&self, weights: &mut Self::Weights, other: &Self::Weights, share: f32) -> Result<()>;
+
+    /// Remembers a change as one of the newest voter.
+    fn record(&self, voters: &mut VotersBuilder, change: Change<Self::Parameter>);
+
+    /// Remembers all weights.
+    fn save(&self, weights: &Self::Weights, state: &mut StateWriter);
+
+    /// What [`Family::save`] remembered.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] or the like for bytes that it did not write.
+    fn restore(&self, state: &mut StateReader<'_>) -> Result<Self::Weights>;
+
+    /// The model of the weights as they stand, or averaged up to a moment, and of the voters, if any.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if weights have become infinite.
+    fn model(
+        &self,
+        weights: &Self::Weights,
+        average_up_to: Option<f64>,
+        voters: Option<Voters>,
+    ) -> Result<Self::Model>;
+}
+
+/// Which parameters there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// Those of labels that a feature was never seen with, too.
+    pub all_states: bool,
+    /// Those of pairs of labels that were never seen, too.
+    pub all_transitions: bool,
+}
+
+/// Where each parameter lies in one vector. A *row* is the parameters that one feature has.
+pub trait Layout: fmt::Debug + Send + Sync {
+    /// Length of the vector.
+    fn len(&self) -> usize;
+
+    /// True if there are no parameters.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// Where the parameters of a row lie.
+    fn range_of_row(&self, row: usize) -> Range<usize>;
+}
+
+/// What some examples add up to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Weighted sum of `log Z - score of the right labels`.
+    pub loss: f64,
+    /// Positions whose right label is the likeliest.
+    pub right: usize,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: Tally) {
+        self.loss += other.loss;
+        self.right += other.right;
+    }
+}
+
+/// A family whose gradients can be computed.
+pub trait Differentiable: Family {
+    /// Where each parameter lies.
+    type Layout: Layout;
+    /// The model at one point of the parameters' space, ready to score.
+    type Point<'a>: Sync
+    where
+        Self: 'a;
+    /// Working memory of one thread, and what it adds up besides the gradient.
+    type Sums: Default + fmt::Debug + Send;
+
+    /// The parameters of this data.
+    fn layout(&self, scope: Scope) -> Self::Layout;
+
+    /// Visits the rows of an example, maybe several times each: no other parameters matter to it.
+    fn visit_rows(&self, layout: &Self::Layout, example: usize, visit: impl FnMut(usize));
+
+    /// Adds `scale` times how often the right labels of an example have each parameter.
+    fn add_gold(&self, layout: &Self::Layout, example: usize, scale: f64, vector: &mut [f64]);
+
+    /// The model at a point.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if weights add up to infinity.
+    fn point<'a>(&'a self, layout: &'a Self::Layout, vector: &'a [f64]) -> Result<Self::Point<'a>>;
+
+    /// Makes the sums ready for examples at this point.
+    ///
+    /// # Errors
+    /// As [`Differentiable::point`].
+    fn begin(&self, point: &Self::Point<'_>, sums: &mut Self::Sums) -> Result<()>;
+
+    /// Adds how often the model expects each parameter in an example, to the gradient or to the sums.
+    ///
+    /// # Errors
+    /// As [`Differentiable::point`].
+    fn expect(
+        &self,
+        point: &Self::Point<'_>,
+        example: usize,
+        sums: &mut Self::Sums,
+        gradient: &mut [f64],
+    ) -> Result<Tally>;
+
+    /// Adds the sums to the gradient.
+    fn end(&self, point: &Self::Point<'_>, sums: &Self::Sums, gradient: &mut [f64]);
+
+    /// The model as a tagger uses it.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalScore`] if weights have become infinite.
+    fn model_at(&self, layout: &Self::Layout, vector: &[f64]) -> Result<Self::Model>;
+}
+
+/// The marginals of an example's lattice, and its loss and right positions.
+///
+/// # Errors
+/// What marginals refuse.
+pub fn judged<'a>(
+    lattice: &'a Lattice<'a, f64>,
+    gold: &[LabelId],
+    weight: f64,
+    scratch: &'a mut MarginalScratch,
+) -> Result<(Marginals<'a, f64>, Tally)> {
+    let marginals = marginals(lattice, scratch)?;
+    let loss = marginals.log_partition() - lattice.path_score(gold)?;
+    let likeliest = |&(t, &y): &(usize, &LabelId)| {
+        let posteriors = marginals.node(t);
+        posteriors.iter().all(|posterior| *posterior <= posteriors[y as usize])
+    };
+    let right = gold.iter().enumerate().filter(likeliest).count();
+    Ok((marginals, Tally { loss: weight * loss.max(0.0), right })) // not below zero, but for rounding
+}

@@ -1,0 +1,164 @@
+//! Row weights at one point of the parameters' space, in `f64`, and what the model expects there.
+
+use super::Example;
+use super::layout::{RowLayout, Shared};
+use crate::error::Result;
+use crate::feature::FeatureId;
+use crate::label::LabelId;
+use crate::lattice::Edges;
+use crate::marginal::{MarginalScratch, Marginals, PairSums};
+use crate::model::{LabelParts, edges_of_best_shape};
+use crate::scoring::rows::{self, RowWeights, ScoreBuffer};
+use crate::train::family::{Tally, judged};
+
+/// A vector of weights, ready to score.
+#[derive(Debug)]
+pub struct RowPoint<'a> {
+    pub(super) layout: &'a RowLayout,
+    vector: &'a [f64],
+    shared: Option<Edges<f64>>,
+}
+
+impl<'a> RowPoint<'a> {
+    pub(super) fn new(layout: &'a RowLayout, vector: &'a [f64]) -> Result<Self> {
+        let shared = layout.shared().map(|shared| {
+            let mut sums = vec![0.0; shared.pairs.len()];
+            shared.weights.iter().for_each(|&(slot, place)| sums[slot as usize] += vector[place]);
+            // Weights of zero stay exceptions, so that the expectations of all pairs with a weight are computed.
+            let triples = shared.pairs.iter().zip(&sums).map(|(&(from, to), &sum)| (from, to, sum));
+            edges_of_best_shape(layout.labels, triples)
+        });
+        Ok(RowPoint { layout, vector, shared: shared.transpose()? })
+    }
+}
+
+impl RowWeights<f64> for RowPoint<'_> {
+    fn labels(&self) -> usize {
+        self.layout.labels
+    }
+
+    fn label_parts(&self) -> Option<&LabelParts> {
+        None // a layout has weights of labels alone
+    }
+
+    #[inline]
+    fn prefetch_nodes(&self, _feature: FeatureId, _near: bool) {}
+
+    #[inline]
+    fn add_nodes(&self, feature: FeatureId, value: f64, scores: &mut [f64]) {
+        let weights = &self.vector[self.layout.node_range(feature)];
+        for (&y, weight) in self.layout.row(feature).iter().zip(weights) {
+            scores[y as usize] += value * weight;
+        }
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f64>> {
+        self.shared.as_ref()
+    }
+
+    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f64>> {
+        let of = |id: FeatureId| {
+            let weights = &self.vector[self.layout.edge_range(id)];
+            self.layout.pairs_of(id).iter().zip(weights).map(|(&(from, to), &weight)| (from, to, weight))
+        };
+        let mut triples: Vec<(LabelId, LabelId, f64)> = features.iter().flat_map(|&id| of(id)).collect();
+        triples.sort_by_key(|&(from, to, _)| (from, to)); // stable: added in the order of the features
+        triples.dedup_by(|next, kept| {
+            let same = (next.0, next.1) == (kept.0, kept.1);
+            if same {
+                kept.2 += next.2;
+            }
+            same
+        });
+        edges_of_best_shape(self.layout.labels, triples.into_iter())
+    }
+
+    fn start(&self) -> Option<&[f64]> {
+        None
+    }
+
+    fn end(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+/// The memory of one thread, and its sums over pairs of labels.
+#[derive(Debug, Default)]
+pub struct RowSums {
+    pairs: PairSums,
+    scores: ScoreBuffer<f64>,
+    marginals: MarginalScratch,
+}
+
+impl RowPoint<'_> {
+    pub(super) fn begin(&self, sums: &mut RowSums) -> Result<()> {
+        match self.shared_edges() {
+            Some(edges) => sums.pairs.reset(edges),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn expect(
+        &self,
+        example: &Example,
+        sums: &mut RowSums,
+        gradient: &mut [f64],
+    ) -> Result<Tally> {
+        let lattice = rows::lattice(self, &example.features, &mut sums.scores)?;
+        let (marginals, tally) = judged(&lattice, &example.gold, example.weight, &mut sums.marginals)?;
+        add_nodes(self.layout, example, &marginals, gradient);
+        match self.layout.shared() {
+            Some(_) => sums.pairs.add(&marginals, example.weight),
+            None => add_observed_edges(self.layout, example, &marginals, gradient),
+        }
+        Ok(tally)
+    }
+
+    pub(super) fn end(&self, sums: &RowSums, gradient: &mut [f64]) {
+        if let (Some(shared), Some(edges)) = (self.layout.shared(), self.shared_edges()) {
+            add_shared_edges(shared, &sums.pairs, edges, gradient);
+        }
+    }
+}
+
+fn add_nodes(layout: &RowLayout, example: &Example, marginals: &Marginals<'_, f64>, gradient: &mut [f64]) {
+    let features = &example.features;
+    for t in 0..features.len() {
+        let posteriors = marginals.node(t);
+        for (i, &feature) in features.nodes(t).iter().enumerate() {
+            let scale = features.values(t).map_or(example.weight, |values| example.weight * values[i]);
+            let row = &mut gradient[layout.node_range(feature)];
+            for (g, &y) in row.iter_mut().zip(layout.row(feature)) {
+                *g += scale * posteriors[y as usize];
+            }
+        }
+    }
+}
+
+/// Pair by pair: features that look at the input seldom have many.
+fn add_observed_edges(
+    layout: &RowLayout,
+    example: &Example,
+    marginals: &Marginals<'_, f64>,
+    gradient: &mut [f64],
+) {
+    for t in 1..example.features.len() {
+        for &feature in example.features.edges(t) {
+            let row = &mut gradient[layout.edge_range(feature)];
+            for (g, &(p, y)) in row.iter_mut().zip(layout.pairs_of(feature)) {
+                *g += example.weight * marginals.edge(t, p as usize, y as usize);
+            }
+        }
+    }
+}
+
+/// Both the sums and the pairs rise.
+fn add_shared_edges(shared: &Shared, sums: &PairSums, edges: &Edges<f64>, gradient: &mut [f64]) {
+    let mut expected = Vec::with_capacity(shared.pairs.len());
+    sums.visit(edges, |p, y, sum| {
+        if shared.pairs.get(expected.len()) == Some(&(p as LabelId, y as LabelId)) {
+            expected.push(sum);
+        }
+    });
+    shared.weights.iter().for_each(|&(slot, place)| gradient[place] += expected[slot as usize]);
+}
