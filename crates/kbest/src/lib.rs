@@ -81,5 +81,5 @@ pub use model::Model;
 pub use pattern::Patterns;
 pub use score::Score;
 pub use sequence::Sequence;
-pub use tagger::Tagger;
+pub use tagger::{Tagged, Tagger};
 pub use template::Template;

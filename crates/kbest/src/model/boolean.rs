@@ -38,7 +38,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-const BOOLEAN: Kind = Kind { name: "weights of boolean features", version: 1 };
+const BOOLEAN: Kind = Kind { name: "boolean model", version: 1 };
 const LABELS: &str = "labels";
 const SETS: &str = "sets";
 const WEIGHTS: &str = "weights";

@@ -48,7 +48,7 @@ use std::fmt;
 /// can be forgotten.
 pub trait Scorer: fmt::Debug + Send + Sync {
     /// What is labelled.
-    type Input: ?Sized;
+    type Input: Sync;
     /// Working memory, one per thread, that is kept from input to input.
     type Memory: Default + fmt::Debug + Send;
 

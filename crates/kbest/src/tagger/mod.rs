@@ -72,7 +72,7 @@ pub struct Tagged {
     pub probabilities: Vec<f64>,
 }
 
-impl<M: Scorer<Input: Sync>> Tagger<M> {
+impl<M: Scorer> Tagger<M> {
     /// A tagger with the automatic choice of decoder.
     pub fn new(model: Arc<M>) -> Self {
         Tagger {

@@ -6,7 +6,7 @@
 
 use super::limits::Limits;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::scoring::{Members, Scorer};
 use foldhash::fast::FixedState;
@@ -60,7 +60,7 @@ impl Ballots {
 }
 
 /// Votes on the paths of an input; `None` if the scorer is no ensemble.
-pub(super) fn vote<M: Scorer<Input: Sync>>(
+pub(super) fn vote<M: Scorer>(
     scorer: &M,
     input: &M::Input,
     limits: Limits<'_>,
@@ -70,6 +70,9 @@ pub(super) fn vote<M: Scorer<Input: Sync>>(
     scratch: &mut Scratch<f32>,
 ) -> Result<Option<Decoded<f32>>> {
     let Some(members) = scorer.members(input, limits.transitions())? else { return Ok(None) };
+    if k == 0 {
+        return Err(Error::shape("k", "at least 1", 0));
+    }
     let count = members.votes().len();
     let runs = threads.min(count / MEMBERS_PER_THREAD).max(1);
     let run = |i: usize| count * i / runs..count * (i + 1) / runs;

@@ -10,6 +10,7 @@ mod boolean;
 mod carpediem_paper;
 mod changed_edges;
 mod columns;
+mod crossings;
 mod documentation;
 mod evaluate;
 mod features;
@@ -25,6 +26,6 @@ mod model_file;
 mod one_best;
 mod staggered_theorems;
 mod synthetic;
-mod tagger;
+
 mod training;
 mod transitions;

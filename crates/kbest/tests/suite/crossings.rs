@@ -1,0 +1,391 @@
+//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths, confidences,
+//! votes, threads.
+//!
+//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the free lattice, adds what
+//! transitions add, leaves out what is not allowed and sorts: it knows nothing of how a tagger does it. Weights are whole
+//! numbers, so that sums are exact and ties are many. Votes are counted over models made of each member's own weights.
+
+use crate::common::enumerate;
+use kbest::feature::boolean::{BooleanFeatures, Observation};
+use kbest::feature::{FeatureSource, Preset};
+use kbest::model::{
+    BooleanModel, EdgeWeight, EdgeWeights, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
+};
+use kbest::random::Random;
+use kbest::scoring::Scorer;
+use kbest::train::{
+    Averaging, BooleanExample, BooleanTrainingSet, Hmm, HmmOptions, Perceptron, PerceptronOptions, Trainer,
+    TrainingSet,
+};
+use kbest::transition::Transitions;
+use kbest::{Decoder, Error, LabelId, LabelSet, Model, Path, Sequence, Tagger, Template};
+use std::sync::Arc;
+
+const ALL: usize = 700;
+const NAMES: [&str; 5] = ["O|s", "B-X|s", "I-X|p", "B-Y|p", "I-Y|s"];
+const WORDS: [&str; 6] = ["in", "old", "york", "bank", "now", "new"];
+
+/// A model, some inputs, and, if it votes, a model for each member with its votes.
+struct Kind<M: Scorer> {
+    name: String,
+    model: Arc<M>,
+    labels: LabelSet,
+    inputs: Vec<M::Input>,
+    members: Vec<(Arc<M>, u32)>,
+}
+
+/// Sequences whose labels depend on words, on neighbours and on chance, so that there is no end of errors.
+fn sequences(count: usize, valued: bool) -> Vec<Sequence> {
+    let random = &mut Random::new(5);
+    let sequence = |_| {
+        let mut sequence = Sequence::new();
+        let mut last = 0;
+        for _ in 0..1 + random.below(4) {
+            let word = random.below(WORDS.len());
+            last = if random.below(3) == 0 { random.below(5) } else { (word + last) % 5 };
+            sequence.push_position();
+            let value = if valued { [1.0, 2.0, 0.5][random.below(3)] } else { 1.0 };
+            sequence.push_valued_cell(WORDS[word], value);
+            sequence.set_label(NAMES[last]);
+        }
+        sequence
+    };
+    (0..count).map(sequence).collect()
+}
+
+/// A perceptron after a few passes: full of mistakes.
+fn trained(source: FeatureSource, parts: bool, averaging: Averaging) -> Model {
+    let valued = source == FeatureSource::Items;
+    let data = TrainingSet::new(&sequences(60, valued), source, 1).unwrap().with_label_parts(parts);
+    assert_eq!(data.label_parts().is_some(), parts);
+    let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+    let mut trainer = Perceptron::new(Arc::new(data), options).unwrap();
+    (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
+    trainer.model().unwrap()
+}
+
+/// A model of rows; if it votes, each member as a model of its own.
+fn rows(name: &str, source: FeatureSource, parts: bool, averaging: Averaging) -> Kind<Model> {
+    let valued = source == FeatureSource::Items;
+    let model = trained(source, parts, averaging);
+    let members = model.voters().map_or(vec![], |voters| {
+        let member = |(i, &votes): (usize, &u32)| (Arc::new(member_of_rows(&model, voters, i as u32)), votes);
+        voters.votes().iter().enumerate().map(member).collect()
+    });
+    let labels = model.labels().clone();
+    let name = format!("{name}, {averaging:?}");
+    Kind { name, model: Arc::new(model), labels, inputs: sequences(12, valued), members }
+}
+
+/// The weights after all changes up to a member's.
+fn member_of_rows(model: &Model, voters: &Voters, member: u32) -> Model {
+    let labels = model.labels().len();
+    let columns = model.label_parts().map_or(labels, LabelParts::columns);
+    let mut nodes = NodeWeightsBuilder::new(columns);
+    for feature in 0..model.nodes().features() as u32 {
+        let mut row = vec![0.0; columns];
+        let changes = voters.node_changes(feature).iter().filter(|change| change.member <= member);
+        changes.for_each(|change| row[change.label as usize] += change.by);
+        nodes.push((0..).zip(row)).unwrap();
+    }
+    let pairs = |feature: u32| {
+        let mut matrix = vec![0.0; labels * labels];
+        let changes = voters.edge_changes(feature).iter().filter(|change| change.member <= member);
+        changes.for_each(|change| matrix[change.from as usize * labels + change.to as usize] += change.by);
+        let place = |i: u32| (i / labels as u32, i % labels as u32);
+        let pair = |(i, weight): (u32, f32)| EdgeWeight { from: place(i).0, to: place(i).1, weight };
+        (0..).zip(matrix).map(pair).collect::<Vec<_>>()
+    };
+    let edges = EdgeWeights::new(labels, (0..model.edges().features() as u32).map(pairs)).unwrap();
+    let parts = ModelParts::new(model.labels().clone(), model.extractor().clone(), nodes.finish(), edges);
+    Model::new(ModelParts { label_parts: model.label_parts().cloned(), ..parts }).unwrap()
+}
+
+/// A hidden Markov model, whose lattices have start and end scores.
+fn hidden() -> Kind<Model> {
+    let data = TrainingSet::new(&sequences(60, false), FeatureSource::Preset(Preset::Hmm), 1).unwrap();
+    let mut trainer = Hmm::new(Arc::new(data), HmmOptions::default()).unwrap();
+    trainer.epoch(&mut |_| ()).unwrap();
+    let model = trainer.model().unwrap();
+    assert!(model.start().is_some() && model.end().is_some());
+    let labels = model.labels().clone();
+    Kind { name: "hmm".into(), model: Arc::new(model), labels, inputs: sequences(12, false), members: vec![] }
+}
+
+fn boolean(observed: bool, averaging: Averaging) -> Kind<BooleanModel<[usize]>> {
+    let mut features = BooleanFeatures::<[usize]>::new(5);
+    features.vertical_set(30, |x, t, y| Some(x[t] * 5 + y as usize));
+    features.vertical(|x, t, y| t + 1 < x.len() && x[t + 1] == y as usize);
+    features.transition(|p, y| (p + y).is_multiple_of(2));
+    features.label_bigrams();
+    if observed {
+        features.horizontal(|x, t, p, y| x[t] == x[t - 1] && p == y);
+        features.horizontal_set(3, |x, t, p, y| Some((x[t] + (p * y) as usize) % 4));
+    }
+    let features = Arc::new(features);
+    let labels = LabelSet::from_names(NAMES);
+    let number = |sequence: &Sequence, t: usize| {
+        WORDS.iter().position(|&word| Some(word) == sequence.cell(t, 0)).unwrap()
+    };
+    let example = |sequence: &Sequence| {
+        let words: Vec<usize> = (0..sequence.len()).map(|t| number(sequence, t)).collect();
+        let gold = (0..sequence.len()).map(|t| labels.id(sequence.label(t).unwrap()).unwrap()).collect();
+        let observation = Observation::new(words, sequence.len());
+        BooleanExample { observation, gold, weight: 1.0 }
+    };
+    let examples: Vec<_> = sequences(60, false).iter().map(example).collect();
+    let inputs = examples.iter().take(12).map(|example| example.observation.clone()).collect();
+    let data = BooleanTrainingSet::new(features.clone(), examples).unwrap();
+    let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+    let mut trainer = Perceptron::new(Arc::new(data), options).unwrap();
+    (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
+    let model = trainer.model().unwrap();
+    let model = BooleanModel::from_bytes(&model.to_bytes(), "saved", features.clone()).unwrap();
+    let members = model.voters().map_or(vec![], |voters| {
+        let member = |(i, &votes): (usize, &u32)| {
+            let mut weights = vec![0.0f32; features.len()];
+            for feature in 0..features.len() as u32 {
+                let changes = voters.node_changes(feature).iter().filter(|change| change.member <= i as u32);
+                changes.for_each(|change| weights[feature as usize] += change.by);
+            }
+            (Arc::new(BooleanModel::new(features.clone(), weights).unwrap()), votes)
+        };
+        voters.votes().iter().enumerate().map(member).collect()
+    });
+    let name = format!("boolean, observed: {observed}, {averaging:?}");
+    Kind { name, model: Arc::new(model), labels, inputs, members }
+}
+
+/// All paths of an input that are allowed, best first.
+fn allowed_paths<M: Scorer>(
+    model: &M,
+    input: &M::Input,
+    transitions: Option<&Transitions>,
+    known: &[Option<LabelId>],
+) -> Vec<Path<f32>> {
+    let mut memory = M::Memory::default();
+    let lattice = model.lattice(input, &mut memory).unwrap();
+    let mut paths = enumerate(&lattice);
+    paths.retain(|path| {
+        known.iter().zip(&path.labels).all(|(known, y)| known.is_none_or(|known| known == *y))
+    });
+    if let Some(transitions) = transitions {
+        for Path { labels, score } in &mut paths {
+            if let (Some(&first), Some(&last)) = (labels.first(), labels.last()) {
+                *score += transitions.start(first as usize) + transitions.end(last as usize);
+                *score += labels
+                    .windows(2)
+                    .map(|two| transitions.score(two[0] as usize, two[1] as usize))
+                    .sum::<f32>();
+            }
+        }
+        paths.retain(|path| path.score > f32::NEG_INFINITY);
+        paths.sort_by(|a, b| {
+            let by_score = b.score.partial_cmp(&a.score).unwrap();
+            by_score.then_with(|| a.labels.iter().rev().cmp(b.labels.iter().rev()))
+        });
+    }
+    paths
+}
+
+/// The paths that members vote for, with their shares.
+fn votes<M: Scorer>(
+    kind: &Kind<M>,
+    input: &M::Input,
+    transitions: Option<&Transitions>,
+    known: &[Option<LabelId>],
+) -> Vec<Path<f32>> {
+    let mut ballots: Vec<(Vec<LabelId>, u64)> = Vec::new();
+    for (member, votes) in &kind.members {
+        let Some(path) = allowed_paths(&**member, input, transitions, known).into_iter().next() else {
+            return vec![];
+        };
+        match ballots.iter_mut().find(|(labels, _)| *labels == path.labels) {
+            Some((_, sum)) => *sum += u64::from(*votes),
+            None => ballots.push((path.labels, u64::from(*votes))),
+        }
+    }
+    let all: u64 = ballots.iter().map(|(_, votes)| votes).sum();
+    ballots.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
+    let path = |(labels, votes)| Path { labels, score: (votes as f64 / all as f64) as f32 };
+    ballots.into_iter().map(path).collect()
+}
+
+/// `whole`: scores are sums of whole numbers, so that orders and ties are exact.
+fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
+    let voted = !kind.members.is_empty();
+    assert!(!voted || kind.members.len() > 130, "{}: threads need members", kind.name);
+    let parse = |text| Transitions::parse(text, "transitions", &kind.labels).unwrap();
+    let constraints = [
+        None,
+        Some(parse("!O|s\tI-*\n!*X*\tI-Y|s\n!*Y*\tI-X|p\n!^\tI-*\n")),
+        Some(parse("*\t*\nB-X|s\tI-X|p\t2\nI-*\tO|s\t-3\n^\tB-*\nB-X|s\t$\t4\n*\t$\n!I-Y|s\tI-Y|s\n")),
+    ];
+    let mut answered = [0; 3];
+    for (c, transitions) in constraints.iter().enumerate() {
+        for (i, input) in kind.inputs.iter().enumerate() {
+            let free = allowed_paths(&*kind.model, input, None, &[]);
+            let positions = free[0].labels.len();
+            let mut some = vec![None; positions];
+            some[i % positions] = Some((i % 5) as LabelId);
+            for known in [vec![None; positions], some] {
+                let left = allowed_paths(&*kind.model, input, transitions.as_ref(), &known);
+                let expected = match voted {
+                    true => votes(kind, input, transitions.as_ref(), &known),
+                    false => left.clone(),
+                };
+                for (decoder, threads, confidences) in
+                    [("auto", 1, true), ("viterbi", 3, false), ("funnel", 2, true)]
+                {
+                    let place = format!("{}, constraint {c}, input {i}, {known:?}, {decoder}", kind.name);
+                    let mut tagger = Tagger::new(kind.model.clone())
+                        .with_decoder(Decoder::by_name(decoder).unwrap())
+                        .with_confidences(confidences)
+                        .with_threads(threads);
+                    if let Some(transitions) = transitions {
+                        tagger = tagger.with_transitions(transitions).unwrap();
+                    }
+                    let mut tagger = tagger.another(); // keeps all options
+                    for k in [1, 3, ALL] {
+                        let tagged = match tagger.tag_known(input, &known, k) {
+                            Err(Error::NoPath) => {
+                                assert!(expected.is_empty(), "{place}: no path");
+                                continue;
+                            }
+                            tagged => tagged.unwrap(),
+                        };
+                        answered[c] += 1;
+                        compare(&tagged.decoded.paths, &expected, k, whole || voted, &place);
+                        assert_eq!(
+                            tagged.confidences.len(),
+                            if confidences { tagged.decoded.paths.len() } else { 0 }
+                        );
+                        if confidences {
+                            check_confidences(tagged, &left, &place);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(answered.iter().all(|&answers| answers > 100), "{}: {answered:?}", kind.name);
+}
+
+/// The first `k` of the paths expected.
+fn compare(got: &[Path<f32>], expected: &[Path<f32>], k: usize, exact: bool, place: &str) {
+    assert_eq!(got.len(), expected.len().min(k), "{place}");
+    if exact {
+        assert_eq!(got, &expected[..got.len()], "{place}");
+    }
+    for (got, expected) in got.iter().zip(expected) {
+        assert!((got.score - expected.score).abs() < 1e-3, "{place}: {} {}", got.score, expected.score);
+    }
+}
+
+/// Probabilities are of the paths that are left, under the scores of the (last) model.
+fn check_confidences(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
+    let best = f64::from(left[0].score);
+    let weight = |path: &Path<f32>| (f64::from(path.score) - best).exp();
+    let all: f64 = left.iter().map(weight).sum();
+    for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
+        let own = left.iter().find(|other| other.labels == path.labels).unwrap();
+        assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-5, "{place}");
+        for (t, y) in path.labels.iter().enumerate() {
+            let with_label: f64 = left.iter().filter(|other| other.labels[t] == *y).map(weight).sum();
+            assert!((tagged.confidences[rank][t] - with_label / all).abs() < 1e-5, "{place}");
+        }
+    }
+}
+
+fn template(text: &str) -> FeatureSource {
+    FeatureSource::Template(Template::parse(text, "template").unwrap())
+}
+
+const SHARED: &str = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n";
+const OBSERVED: &str = "U0:%x[0,0]\nB\nB0:%x[0,0]\n";
+
+#[test]
+fn rows_with_shared_edges() {
+    cross(&rows("shared", template(SHARED), false, Averaging::Final), true);
+    cross(&rows("shared", template(SHARED), false, Averaging::Voted), true);
+}
+
+#[test]
+fn rows_with_edges_that_look_at_the_input() {
+    cross(&rows("observed", template(OBSERVED), false, Averaging::Final), true);
+    cross(&rows("observed", template(OBSERVED), false, Averaging::Voted), true);
+}
+
+#[test]
+fn rows_with_label_parts() {
+    for template_text in [SHARED, OBSERVED] {
+        cross(&rows("parts", template(template_text), true, Averaging::Final), true);
+        cross(&rows("parts", template(template_text), true, Averaging::Voted), true);
+    }
+}
+
+#[test]
+fn rows_with_values() {
+    cross(&rows("items", FeatureSource::Items, false, Averaging::Final), true);
+    cross(&rows("items", FeatureSource::Items, true, Averaging::Voted), true);
+}
+
+#[test]
+fn averaged_rows_and_hidden_markov_models() {
+    cross(&rows("averaged", template(SHARED), true, Averaging::Averaged), false);
+    cross(&hidden(), false);
+}
+
+#[test]
+fn boolean_features() {
+    for observed in [false, true] {
+        cross(&boolean(observed, Averaging::Final), true);
+        cross(&boolean(observed, Averaging::Voted), true);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Kind { model, labels, inputs, .. } = rows("shared", template(SHARED), false, Averaging::Final);
+    let input = inputs.iter().find(|input| input.len() == 4).unwrap();
+    let mut tagger = Tagger::new(model.clone());
+    assert!(matches!(tagger.tag_known(input, &[None], 1), Err(Error::Shape { .. })));
+    let wrong = [None, None, None, Some(99)];
+    assert!(matches!(tagger.tag_known(input, &wrong, 1), Err(Error::LabelOutOfRange { .. })));
+    assert!(Tagger::new(model).with_transitions(&Transitions::free(3)).is_err());
+    let [outside, inside] = ["O|s", "I-X|p"].map(|name| labels.id(name));
+    let forbid = Transitions::parse("!O|s\tI-*\n", "transitions", &labels).unwrap();
+    let mut tagger = tagger.with_transitions(&forbid).unwrap();
+    let clash = [outside, inside, None, None];
+    assert_eq!(tagger.tag_known(input, &clash, 1).unwrap_err(), Error::NoPath);
+}
+
+/// No paths are asked for: the same error from every kind of model.
+#[test]
+fn no_paths_are_refused() {
+    for averaging in [Averaging::Final, Averaging::Voted] {
+        let kind = rows("shared", template(SHARED), false, averaging);
+        assert!(Tagger::new(kind.model).tag(&kind.inputs[0], 0).is_err(), "{averaging:?}");
+        let kind = boolean(true, averaging);
+        assert!(Tagger::new(kind.model).tag(&kind.inputs[0], 0).is_err(), "{averaging:?}");
+    }
+}
+
+#[test]
+fn weights_of_other_features_are_refused() {
+    let kind = boolean(true, Averaging::Voted);
+    let bytes = kind.model.to_bytes();
+    let mut other = BooleanFeatures::<[usize]>::new(5);
+    other.vertical_set(30, |x, t, y| Some(x[t] * 5 + y as usize));
+    let error = BooleanModel::from_bytes(&bytes, "chords.kbest", Arc::new(other)).unwrap_err();
+    assert!(matches!(&error, Error::Data { file, .. } if file == "chords.kbest"), "{error}");
+    assert!(Model::from_bytes(&bytes, "chords.kbest").is_err(), "not a model of text");
+    for at in (0..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 16;
+        assert!(
+            BooleanModel::from_bytes(&damaged, "damaged", kind.model.features().clone()).is_err(),
+            "byte {at}"
+        );
+    }
+}
