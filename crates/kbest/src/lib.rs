@@ -72,7 +72,7 @@ pub mod train;
 pub mod transition;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
-pub use error::{Error, Result};
+pub use error::{Error, Result, SystemError};
 pub use kernel::Float;
 pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};

@@ -194,7 +194,7 @@ impl Container {
             file.read_to_end(&mut bytes)?;
             Ok(aligned(&bytes))
         };
-        let bytes = load().map_err(|error| Error::io(&*name, 0, &error))?;
+        let bytes = load().map_err(|error| Error::io(&*name, 0, error))?;
         Self::check(bytes, &name, kind)
     }
 
