@@ -92,6 +92,21 @@ impl<S: Float> Edges<S> {
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::new(labels, base, from, to, scores)?)))
     }
 
+    /// The same score for every pair of labels: sparse edges without exceptions.
+    ///
+    /// ```
+    /// use kbest::{Edges, Lattice};
+    /// let edges = Edges::uniform(1000, -0.5f32)?;
+    /// assert_eq!(Lattice::new(vec![0.0; 3000], &edges)?.path_score(&[7, 8, 7])?, -1.0);
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are no labels, [`Error::IllegalScore`] for NaN or plus infinity.
+    pub fn uniform(labels: usize, score: S) -> Result<Self> {
+        Self::sparse(labels, score, &[], &[], &[])
+    }
+
     /// Several matrices, each dense or sparse: pass the shared edges made by [`Edges::dense`] and [`Edges::sparse`].
     ///
     /// # Errors
@@ -191,7 +206,7 @@ impl<S: Float> Edges<S> {
     ///
     /// ```
     /// use kbest::{Edges, Lattice};
-    /// let mut edges = Edges::sparse(1000, 0.0f32, &[], &[], &[])?;
+    /// let mut edges = Edges::uniform(1000, 0.0f32)?;
     /// edges.add(7, 8, 1.5)?;
     /// edges.add(7, 8, -0.5)?;
     /// assert_eq!(Lattice::new(vec![0.0; 2000], &edges)?.path_score(&[7, 8])?, 1.0);
@@ -433,7 +448,7 @@ mod tests {
         assert!(Edges::dense(1, vec![f32::NAN]).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0], &[2], &[1.0]).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0, 0], &[1, 1], &[1.0, 2.0]).is_err());
-        assert!(Edges::sparse(2, f32::INFINITY, &[], &[], &[]).is_err());
+        assert!(Edges::uniform(2, f32::INFINITY).is_err() && Edges::uniform(0, 0.0f32).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0], &[1, 1], &[1.0]).is_err());
         assert!(Edges::<f32>::per_position(vec![]).is_err());
         let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();

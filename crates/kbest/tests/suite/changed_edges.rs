@@ -184,7 +184,7 @@ fn rows_fill_and_empty() {
         labels: 20,
         base: Some(1.0),
         scores: vec![1.0; 400],
-        edges: Edges::sparse(20, 1.0, &[], &[], &[]).unwrap(),
+        edges: Edges::uniform(20, 1.0).unwrap(),
     };
     for score in [-2.0, NO as f32, 1.0] {
         for i in Random::new(3).shuffled(400) {
