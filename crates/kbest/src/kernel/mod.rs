@@ -17,11 +17,13 @@
 #![allow(unsafe_code)]
 
 mod aligned;
+#[cfg(feature = "text")]
 mod blob;
 mod compiled;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(feature = "text")]
 mod prefetch;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -30,9 +32,11 @@ mod vector;
 mod x86;
 
 pub use aligned::AlignedVec;
+#[cfg(feature = "text")]
 pub(crate) use blob::Blob;
 pub(crate) use compiled::{Loop, run};
 pub use exponential::{exp_rows, ln_rows};
+#[cfg(feature = "text")]
 pub(crate) use prefetch::prefetch;
 
 use crate::score::Score;
