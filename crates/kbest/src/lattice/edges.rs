@@ -202,7 +202,8 @@ impl<S: Float> Edges<S> {
     /// made of their present scores, but for [`BoundsView::typical`], a guess, which stays.
     ///
     /// Costs the exceptions of both labels for sparse edges, a few comparisons for dense ones, at most `O(L)`: bounds
-    /// and look-ups follow the change. An exception whose score becomes the base is one no more.
+    /// and look-ups follow the change, and so do the maxima of staggered decoding once they were made. An exception whose
+    /// score becomes the base is one no more.
     ///
     /// ```
     /// use kbest::{Edges, Lattice};
@@ -245,13 +246,19 @@ impl<S: Float> Edges<S> {
         };
         let (p, y) = (from as usize, to as usize);
         let refused = |got: &str| Err(Error::shape("edges to change", "one matrix, dense or sparse", got));
+        let made = self.degenerate[0].get_mut().zip(self.ranking.get());
         match &mut self.shape {
-            Shape::Dense(edges) => edges.change(p, y, legal)?,
-            Shape::Sparse(edges) => edges.change(p, y, legal)?,
+            Shape::Dense(edges) => {
+                let change = edges.change(p, y, legal)?;
+                made.into_iter().for_each(|(bounds, ranking)| bounds.follow(change, edges, ranking));
+            }
+            Shape::Sparse(edges) => {
+                let change = edges.change(p, y, legal)?;
+                made.into_iter().for_each(|(bounds, ranking)| bounds.follow(change, edges, ranking));
+            }
             Shape::PerPosition(_) => return refused("matrices by position"),
             Shape::Callback(_) => return refused("a function"),
         }
-        self.degenerate[0].take(); // maxima over many labels
         Ok(())
     }
 
@@ -438,6 +445,19 @@ mod tests {
                 assert!(row[labels..].iter().all(|w| w.is_forbidden()));
                 assert_eq!(sparse.row(1, 39, &mut buffer)[..2], [-1.0, 3.0]);
             }
+        }
+    }
+
+    /// What a decoder of degenerate lattices made is still there after a change, and a failed one.
+    #[test]
+    fn degenerate_maxima_stay_made() {
+        for mut edges in [Edges::dense(3, vec![0.0f32; 9]).unwrap(), Edges::uniform(3, 0.0f32).unwrap()] {
+            edges.add(0, 1, 1.0).unwrap();
+            assert!(edges.degenerate[0].get().is_none(), "not before they are asked for");
+            Lattice::new(vec![0.0; 6], &edges).unwrap().degenerate(1);
+            edges.add(0, 1, -2.0).unwrap();
+            assert!(edges.add(0, 1, f32::NAN).is_err());
+            assert!(edges.degenerate[0].get().is_some());
         }
     }
 
