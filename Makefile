@@ -6,6 +6,8 @@ LATTICES ?= bench-results/lattices
 RESULTS ?= bench-results
 REPEAT ?= 5
 KBEST_SOAK ?= 1000000
+# Of the library: it must build with none of them and with each alone.
+FEATURES = text mmap gzip json safetensors
 
 .PHONY: all test lint soak bench demo clean help
 
@@ -13,7 +15,7 @@ all: lint test
 
 help:
 	@echo "make test    all tests, then the library's again without vector instructions"
-	@echo "make lint    formatting, clippy, documentation"
+	@echo "make lint    formatting, clippy (also with single cargo features), documentation"
 	@echo "make soak    KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
 	@echo "make bench   every decoder on LATTICES=$(LATTICES)/*.npz (made if absent), JSON and text into $(RESULTS)/"
 	@echo "make demo    a tagger with 1,000 labels from nothing, and all decoders on its lattices"
@@ -25,6 +27,9 @@ test:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	for feature in "" $(FEATURES); do \
+		$(CARGO) clippy -q -p kbest --no-default-features --features "$$feature" -- -D warnings || exit 1; \
+	done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 soak:

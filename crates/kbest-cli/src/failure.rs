@@ -55,7 +55,11 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Failure::Library(kbest::Error::Io { kind: io::ErrorKind::BrokenPipe, .. }) => 0,
+            Failure::Library(kbest::Error::Io { source, .. })
+                if source.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                0
+            }
             Failure::Negative(_) => 1,
             _ => 2,
         }

@@ -5,6 +5,9 @@
 //! The library never prints and never panics on input: bad scores are refused when a lattice is built, and a
 //! lattice in which every path is forbidden is an error of its own.
 
+use std::io;
+use std::ops::Deref;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Shorthand for results of this crate.
@@ -98,17 +101,34 @@ pub enum Error {
         supported: u32,
     },
     /// The system could not read or write.
-    #[error("{}: {message}", place(file, *line))]
+    #[error("{}: {}", place(file, *line), **source)]
     Io {
         /// The file, or what stands for it.
         file: String,
         /// The last line read or written, counted from 1; 0 if there was none.
         line: u64,
-        /// What kind of failure (a broken pipe, say).
-        kind: std::io::ErrorKind,
-        /// The system's words.
-        message: String,
+        /// What the system said.
+        source: SystemError,
     },
+}
+
+/// The system's own error, with its kind and, where there is one, its number; equal to another of the same kind and words.
+/// Clones share it.
+#[derive(Debug, Clone)]
+pub struct SystemError(Arc<io::Error>);
+
+impl Deref for SystemError {
+    type Target = io::Error;
+
+    fn deref(&self) -> &io::Error {
+        &self.0
+    }
+}
+
+impl PartialEq for SystemError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.to_string() == other.to_string()
+    }
 }
 
 /// `file:line`, or the file alone.
@@ -137,7 +157,24 @@ impl Error {
     }
 
     /// A [`Error::Io`] from the system's error.
-    pub fn io(file: impl Into<String>, line: u64, error: &std::io::Error) -> Self {
-        Error::Io { file: file.into(), line, kind: error.kind(), message: error.to_string() }
+    pub fn io(file: impl Into<String>, line: u64, error: io::Error) -> Self {
+        Error::Io { file: file.into(), line, source: SystemError(Arc::new(error)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn the_systems_error_is_kept() {
+        let missing = || io::Error::from_raw_os_error(2);
+        let error = Error::io("model", 3, missing());
+        let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        assert_eq!(source.and_then(io::Error::raw_os_error), Some(2));
+        assert_eq!(error.to_string(), format!("model:3: {}", missing()));
+        assert_eq!(error.clone(), error);
+        assert_ne!(error, Error::io("model", 3, io::Error::other("another")));
     }
 }

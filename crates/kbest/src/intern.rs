@@ -200,6 +200,7 @@ impl Interner {
     }
 
     /// Bytes, ends and slots, without what was reserved for growth.
+    #[cfg(feature = "text")]
     pub(crate) fn into_arrays(mut self) -> (Vec<u8>, Vec<u32>, Vec<u64>) {
         self.shrink();
         (self.bytes, self.ends, self.slots)

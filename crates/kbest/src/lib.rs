@@ -46,40 +46,71 @@
 //! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
 //! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
 //! [`synthetic`] makes up a language where no corpus is at hand, [`evaluate`] compares labels with those that are right.
+//!
+//! **Cargo features.** All but `safetensors` are on by default. Whoever only decodes scores switches them off
+//! (`default-features = false`) and keeps [`decode`], [`lattice`], [`marginal`] and [`transition`], with one small
+//! dependency.
+//!
+//! | feature | what for | depends on |
+//! |---|---|---|
+//! | `text` | text, features, models and their files, training, tagging, evaluation | bytemuck, crc32fast, foldhash, hashbrown, tempfile |
+//! | `mmap` | model files mapped into memory instead of read | memmap2 |
+//! | `gzip` | reading `.gz` files | flate2 |
+//! | `json` | reading and writing JSON lines | serde, serde_json |
+//! | `safetensors` | exporting models to safetensors | safetensors |
 
-pub mod columns;
 pub mod decode;
 mod error;
-pub mod evaluate;
-pub mod feature;
 mod intern;
 pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
-pub mod model;
-pub mod pattern;
-pub mod random;
 pub mod scheme;
 mod score;
-pub mod scoring;
-pub mod sequence;
-pub mod state;
-pub mod synthetic;
-mod tagger;
-pub mod template;
-pub mod train;
 pub mod transition;
 
+// From text to scores and from scores to labelled text: the feature `text`.
+#[cfg(feature = "text")]
+pub mod columns;
+#[cfg(feature = "text")]
+pub mod evaluate;
+#[cfg(feature = "text")]
+pub mod feature;
+#[cfg(feature = "text")]
+pub mod model;
+#[cfg(feature = "text")]
+pub mod pattern;
+#[cfg(feature = "text")]
+pub mod random;
+#[cfg(feature = "text")]
+pub mod scoring;
+#[cfg(feature = "text")]
+pub mod sequence;
+#[cfg(feature = "text")]
+pub mod state;
+#[cfg(feature = "text")]
+pub mod synthetic;
+#[cfg(feature = "text")]
+mod tagger;
+#[cfg(feature = "text")]
+pub mod template;
+#[cfg(feature = "text")]
+pub mod train;
+
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
-pub use error::{Error, Result};
+pub use error::{Error, Result, SystemError};
 pub use kernel::Float;
 pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};
 pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
-pub use model::Model;
-pub use pattern::Patterns;
 pub use score::Score;
-pub use sequence::Sequence;
-pub use tagger::{Tagged, Tagger};
-pub use template::Template;
+
+#[cfg(feature = "text")]
+pub use {
+    model::Model,
+    pattern::Patterns,
+    sequence::Sequence,
+    tagger::{Tagged, Tagger},
+    template::Template,
+};

@@ -179,7 +179,7 @@ fn dense_edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result
     let edges = if shared {
         Edges::dense(labels, scores)
     } else if steps == 0 {
-        Edges::sparse(labels, S::ZERO, &[], &[], &[]) // no step, no edge: any will do
+        Edges::uniform(labels, S::ZERO) // no step, no edge: any will do
     } else {
         let matrices = scores.chunks_exact(labels * labels).map(|matrix| Edges::dense(labels, matrix));
         matrices.collect::<kbest::Result<_>>().and_then(Edges::per_position)

@@ -32,7 +32,7 @@ impl Lines {
     /// Opens a file, packed or not.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let input = File::open(path).map_err(|error| Error::io(&name, 0, &error))?;
+        let input = File::open(path).map_err(|error| Error::io(&name, 0, error))?;
         let named_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
         Self::unpacking(input, name, named_gzip)
     }
@@ -46,7 +46,7 @@ impl Lines {
     fn unpacking(mut input: impl Read + Send + 'static, file: String, named_gzip: bool) -> Result<Self> {
         let mut head = Vec::with_capacity(GZIP_MAGIC.len());
         let taken = input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head);
-        taken.map_err(|error| Error::io(&file, 0, &error))?;
+        taken.map_err(|error| Error::io(&file, 0, error))?;
         let packed = named_gzip || head == GZIP_MAGIC;
         let whole = Cursor::new(head).chain(input);
         let input: Box<dyn BufRead + Send> =
@@ -71,7 +71,7 @@ impl Lines {
         match read {
             Ok(0) => return Ok(None),
             Ok(_) => self.number += 1,
-            Err(error) => return Err(self.broken(&error)),
+            Err(error) => return Err(self.broken(error)),
         }
         let mut line = self.buffer.as_slice();
         line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -93,7 +93,7 @@ impl Lines {
     }
 
     /// A damaged archive is the data's fault, everything else the system's.
-    fn broken(&self, error: &io::Error) -> Error {
+    fn broken(&self, error: io::Error) -> Error {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         if self.packed && matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) {
             let got =

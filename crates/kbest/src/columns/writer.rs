@@ -191,7 +191,7 @@ impl<W: Write> Writer<W> {
     /// Hands the sequence in the buffer on.
     fn end(&mut self) -> Result<()> {
         self.lines += self.buffer.bytes().filter(|&byte| byte == b'\n').count() as u64;
-        self.out.write_all(self.buffer.as_bytes()).map_err(|error| Error::io(OUTPUT, self.lines, &error))
+        self.out.write_all(self.buffer.as_bytes()).map_err(|error| Error::io(OUTPUT, self.lines, error))
     }
 
     /// Hands everything on that `out` still holds back.
@@ -199,7 +199,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// [`Error::Io`].
     pub fn flush(&mut self) -> Result<()> {
-        self.out.flush().map_err(|error| Error::io(OUTPUT, self.lines, &error))
+        self.out.flush().map_err(|error| Error::io(OUTPUT, self.lines, error))
     }
 
     /// What is written into.

@@ -4,11 +4,8 @@
 //! the map and one made in memory owns them, with one type for both. **Cost.** Reading is a pointer and a length, as for
 //! any slice: no look at where the memory comes from. A clone shares.
 
-use memmap2::Mmap;
 use std::any::Any;
 use std::fmt;
-use std::fs::File;
-use std::io;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -37,15 +34,16 @@ impl<T> Blob<T> {
     }
 }
 
+#[cfg(feature = "mmap")]
 impl Blob<u8> {
     /// Maps a file into memory.
     ///
     /// The file must not change while it is mapped: a file cut short makes reads beyond its new end fail with a signal
     /// (`SIGBUS`), one overwritten in place changes what was checked. Files that are replaced by renaming are safe: the
     /// map keeps the old one.
-    pub(crate) fn map(file: &File) -> io::Result<Self> {
+    pub(crate) fn map(file: &std::fs::File) -> std::io::Result<Self> {
         // SAFETY: the bytes are plain, so any content is valid; that they stay as they are is the caveat above.
-        let map = Arc::new(unsafe { Mmap::map(file)? });
+        let map = Arc::new(unsafe { memmap2::Mmap::map(file)? });
         let (first, length) = (NonNull::from(&map[..]).cast(), map.len());
         Ok(Blob { first, length, owner: Some(map) })
     }
@@ -103,10 +101,11 @@ mod tests {
         assert!(Blob::from(Vec::<u32>::new()).is_empty());
     }
 
+    #[cfg(feature = "mmap")]
     #[test]
     fn a_file_is_mapped() {
         let mut file = tempfile::tempfile().unwrap();
-        io::Write::write_all(&mut file, b"kbest").unwrap();
+        std::io::Write::write_all(&mut file, b"kbest").unwrap();
         let map = Blob::map(&file).unwrap();
         drop(file);
         assert_eq!(*map, *b"kbest");

@@ -125,12 +125,12 @@ impl Loop for Logarithms<'_> {
 
 /// `row[i] = exp(row[i] - shift)`, 0 below `exp(-708)`, the largest power there is above `exp(709)`. Minus infinity
 /// gives 0. Other than the kernels over scores this reads any number but NaN.
-pub fn exp_rows(row: &mut [f64], shift: f64) {
+pub(crate) fn exp_rows(row: &mut [f64], shift: f64) {
     run(Exponentials { row, shift });
 }
 
 /// `row[i] = ln(row[i])`; 0 (and what is too small for a normal number) gives minus infinity.
-pub fn ln_rows(row: &mut [f64]) {
+pub(crate) fn ln_rows(row: &mut [f64]) {
     run(Logarithms { row });
 }
 

@@ -10,18 +10,24 @@
 //! their `unsafe` alone: arrays that may lie in a mapped file (`Blob`), hints to the CPU's cache (`prefetch`), and aligned
 //! arrays (`AlignedVec`), which leave out a check at each look-up of an edge.
 //!
+//! **What is public.** The two types of scores ([`Float`]), the instruction set in use ([`level`]), and how long a padded row
+//! is ([`padded`]). The loops themselves belong to the decoders.
+//!
 //! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
 //! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:
-//! [`Float::largest_magnitude`] is what finds illegal scores, [`Float::add_weighted_rows`] sums in an order of its
+//! `largest_magnitude` is what finds illegal scores, `add_weighted_rows` sums in an order of its
 //! level.
 #![allow(unsafe_code)]
 
 mod aligned;
+#[cfg(feature = "text")]
 mod blob;
 mod compiled;
+mod dispatch;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(feature = "text")]
 mod prefetch;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -29,17 +35,20 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[doc(hidden)] // for the command line, which measures what no decoder can undercut
 pub use aligned::AlignedVec;
+#[cfg(feature = "text")]
 pub(crate) use blob::Blob;
 pub(crate) use compiled::{Loop, run};
-pub use exponential::{exp_rows, ln_rows};
+pub(crate) use dispatch::Kernels;
+pub(crate) use exponential::{exp_rows, ln_rows};
+#[cfg(feature = "text")]
 pub(crate) use prefetch::prefetch;
 
-use crate::score::Score;
 use std::sync::OnceLock;
 
 /// Rows are padded to a multiple of this many scores, so that no kernel needs a ragged tail on them.
-pub const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// `labels` rounded up to whole vectors.
 pub const fn padded(labels: usize) -> usize {
@@ -112,119 +121,14 @@ fn best_level() -> Level {
     Level::Scalar
 }
 
-/// Declares each kernel once: its documentation and signature here, its loops in `scalar` and `vector`.
-macro_rules! kernels {
-    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        /// A score type with vector kernels. Sealed by construction: only `f32` and `f64` have them.
-        pub trait Float: Score {
-            $($(#[$doc])* fn $name($($argument: $type),*) $(-> $result)?;)*
-        }
+/// A type of scores that lattices and decoders can have: `f32` or `f64`, and no other.
+pub trait Float: Kernels {}
 
-        kernels!(@float f32, avx512_f32, avx2_f32, neon_f32, $(fn $name($($argument: $type),*) $(-> $result)?;)*);
-        kernels!(@float f64, avx512_f64, avx2_f64, neon_f64, $(fn $name($($argument: $type),*) $(-> $result)?;)*);
-    };
-    (@float $float:ident, $avx512:ident, $avx2:ident, $neon:ident,
-     $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        impl Float for $float {
-            $(#[inline]
-            fn $name($($argument: $type),*) $(-> $result)? {
-                match level() {
-                    // SAFETY: this level is only ever chosen after the CPU reported the feature.
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => unsafe { x86::$avx512::$name($($argument),*) },
-                    // SAFETY: as above.
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => unsafe { x86::$avx2::$name($($argument),*) },
-                    // SAFETY: as above.
-                    #[cfg(target_arch = "aarch64")]
-                    Level::Neon => unsafe { neon::$neon::$name($($argument),*) },
-                    _ => scalar::$name($($argument),*),
-                }
-            })*
-        }
-    };
-}
-
-kernels! {
-    /// `out[y] = max(out[y], add + row[y])`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn max_plus_row(out: &mut [Self], add: Self, row: &[Self]);
-
-    /// `out[y] = max(out[y], max_p (add[p] + matrix[p * out.len() + y]))`: one max-plus product of a row vector
-    /// and a row-major matrix, read once from front to back.
-    ///
-    /// # Panics
-    /// If `matrix.len()` is not `add.len() * out.len()`.
-    fn max_plus_matrix(out: &mut [Self], add: &[Self], matrix: &[Self]);
-
-    /// `out[y] += row[y]`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn add_row(out: &mut [Self], row: &[Self]);
-
-    /// `out[y] = max(out[y], row[y])`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn max_row(out: &mut [Self], row: &[Self]);
-
-    /// The largest score of a row, minus infinity if it is empty.
-    fn largest(row: &[Self]) -> Self;
-
-    /// The largest finite `|row[y]|`, 0 if there is none; `None` if the row holds an illegal score (NaN or plus
-    /// infinity): the one kernel that may be given such.
-    fn largest_magnitude(row: &[Self]) -> Option<Self>;
-
-    /// The largest `row[y] + add[y]`, minus infinity if the rows are empty.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn max_of_sum(row: &[Self], add: &[Self]) -> Self;
-
-    /// The largest `(add + row[y]) + node[y]`, minus infinity if the rows are empty.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn largest_value(add: Self, row: &[Self], node: &[Self]) -> Self;
-
-    /// With `value[y] = max(add + row[y], least) + node[y]`: appends to `found`, in ascending order, every `y` with
-    /// `value[y] + way_out[y] >= threshold`, and returns the largest value of the other labels.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn select_reaching(
-        add: Self,
-        row: &[Self],
-        least: Self,
-        node: &[Self],
-        way_out: &[Self],
-        threshold: Self,
-        found: &mut Vec<u32>
-    ) -> Self;
-
-    /// The lowest `y` with `row[y] + add >= threshold`, if there is one.
-    fn first_at_least(row: &[Self], add: Self, threshold: Self) -> Option<usize>;
-
-    /// The lowest `y` with `row[y] + add[y] >= threshold`, if there is one.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    fn first_sum_at_least(row: &[Self], add: &[Self], threshold: Self) -> Option<usize>;
-
-    /// `out[y] += sum over i of weights[i] * matrix[rows[i] * out.len() + y]`: the product of a row vector and chosen
-    /// rows of a row-major matrix, summed in `f64`. The order of the additions, and with it the rounding, depends on
-    /// the level.
-    ///
-    /// # Panics
-    /// If `weights` and `rows` differ in length, or a row lies outside of the matrix.
-    fn add_weighted_rows(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[Self]);
-}
+impl Float for f32 {}
+impl Float for f64 {}
 
 /// The largest score of a row and the lowest label that has it; `None` if all are minus infinity.
-pub fn argmax<S: Float>(row: &[S]) -> Option<(usize, S)> {
+pub(crate) fn argmax<S: Float>(row: &[S]) -> Option<(usize, S)> {
     let best = S::largest(row);
     if best.is_forbidden() {
         return None;

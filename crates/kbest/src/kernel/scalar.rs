@@ -2,6 +2,21 @@
 
 use crate::score::Score;
 
+/// Panics unless a matrix of `rows` rows and `width` columns has `length` elements: also before unchecked loops, so the
+/// product must not wrap.
+#[inline(always)]
+pub(super) fn check_matrix(length: usize, rows: usize, width: usize) {
+    assert_eq!(Some(length), rows.checked_mul(width), "a matrix of {rows} x {width}");
+}
+
+/// Panics unless there is a weight for each of the rows and a matrix of `length` elements, `width` a row, has them all.
+#[inline(always)]
+pub(super) fn check_rows(length: usize, weights: &[f64], rows: &[u32], width: usize) {
+    assert_eq!(weights.len(), rows.len());
+    let height = length.checked_div(width).unwrap_or(usize::MAX); // rows of nothing are everywhere
+    assert!(rows.iter().all(|&row| (row as usize) < height), "rows of {height}");
+}
+
 pub(super) fn max_plus_row<S: Score>(out: &mut [S], add: S, row: &[S]) {
     assert_eq!(out.len(), row.len());
     for (o, &r) in out.iter_mut().zip(row) {
@@ -10,7 +25,7 @@ pub(super) fn max_plus_row<S: Score>(out: &mut [S], add: S, row: &[S]) {
 }
 
 pub(super) fn max_plus_matrix<S: Score>(out: &mut [S], add: &[S], matrix: &[S]) {
-    assert_eq!(matrix.len(), add.len() * out.len());
+    check_matrix(matrix.len(), add.len(), out.len());
     for (p, &a) in add.iter().enumerate() {
         let row = &matrix[p * out.len()..][..out.len()];
         max_plus_row(out, a, row);
@@ -91,7 +106,7 @@ pub(super) fn first_sum_at_least<S: Score>(row: &[S], add: &[S], threshold: S) -
 }
 
 pub(super) fn add_weighted_rows<S: Score>(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[S]) {
-    assert_eq!(weights.len(), rows.len());
+    check_rows(matrix.len(), weights, rows, out.len());
     add_weighted_columns(out, 0, weights, rows, matrix);
 }
 

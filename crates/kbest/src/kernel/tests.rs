@@ -14,6 +14,20 @@ fn row(length: usize) -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(score(), length)
 }
 
+/// Lengths that would agree only if their product wrapped around are refused.
+#[test]
+fn lengths_do_not_wrap() {
+    let panics = |check: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err();
+    let half = 1usize << (usize::BITS / 2);
+    assert!(panics(&|| scalar::check_matrix(0, half, half)));
+    assert!(panics(&|| scalar::check_matrix(7, 2, 3)) && !panics(&|| scalar::check_matrix(6, 2, 3)));
+    assert!(!panics(&|| scalar::check_rows(6, &[0.5; 2], &[1, 0], 3)));
+    assert!(panics(&|| scalar::check_rows(6, &[0.5; 2], &[1, 2], 3)));
+    assert!(panics(&|| scalar::check_rows(6, &[0.5; 3], &[1, 0], 3)));
+    assert!(panics(&|| scalar::check_rows(6, &[0.5], &[u32::MAX], half)));
+    assert!(!panics(&|| scalar::check_rows(6, &[0.5], &[u32::MAX - 1], 0)));
+}
+
 /// Runs one check for every vector level that this CPU has.
 macro_rules! on_each_level {
     ($float:ident, $avx512:ident, $avx2:ident, $neon:ident, |$kernels:ident| $check:block) => {{

@@ -121,7 +121,7 @@ pub(super) unsafe fn max_plus_matrix<V: Vector>(
     matrix: &[V::Element],
 ) {
     let width = out.len();
-    assert_eq!(matrix.len(), add.len() * width);
+    super::scalar::check_matrix(matrix.len(), add.len(), width);
     let whole = width - width % V::LANES;
     let grouped = add.len() - add.len() % ROWS;
     for first in (0..grouped).step_by(ROWS) {
@@ -389,8 +389,7 @@ pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
     matrix: &[E],
 ) {
     let width = out.len();
-    assert_eq!(weights.len(), rows.len());
-    assert!(rows.iter().all(|&row| (row as usize + 1) * width <= matrix.len()));
+    super::scalar::check_rows(matrix.len(), weights, rows, width);
     let whole = width - width % V::LANES;
     let grouped = rows.len() - rows.len() % ROWS;
     for first in (0..grouped).step_by(ROWS) {

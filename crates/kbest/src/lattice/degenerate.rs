@@ -11,9 +11,11 @@
 //!
 //! **Why.** Staggered decoding, iterative A* and the coarse heuristics of A* search lattices of these.
 //! **Cost.** One reading of each matrix (`L^2`, or `L log L` plus the exceptions of sparse edges) when first asked for, then
-//! shared by all sequences and threads; `2 L log L` scores a matrix. Edges from a function have the bound of their
+//! shared by all sequences and threads; `2 L log L` scores a matrix. They follow edges that change ([`changes`]). Edges from a function have the bound of their
 //! position instead, since their maxima would cost `L^2` calls a position.
 //! **Paper.** Kaji, Fujiwara, Yoshinaga & Kitsuregawa (2010), sections 3.1 and 4.
+
+pub(super) mod changes;
 
 use super::{BoundsView, DenseEdges, EdgeScores, Lattice, Matrix, PerLabel, Shape, SparseEdges};
 use crate::kernel::Float;
@@ -72,15 +74,18 @@ impl Ranking {
     pub(crate) fn rest_maxima<S: Float>(&self, scores: &[S], maxima: &mut [S]) {
         let mut best = S::FORBIDDEN;
         for level in (0..self.levels()).rev() {
-            let added = self.cut(level)..self.cut(level + 1);
-            let of_added = if self.in_label_order {
-                S::largest(&scores[added])
-            } else {
-                self.order[added].iter().fold(S::FORBIDDEN, |best, &y| best.larger(scores[y as usize]))
-            };
-            best = best.larger(of_added);
+            best = best.larger(self.group_maximum(scores, level));
             maxima[level] = best;
         }
+    }
+
+    /// The largest of `scores` over the labels that become active between a level and the next.
+    fn group_maximum<S: Float>(&self, scores: &[S], level: usize) -> S {
+        let added = self.cut(level)..self.cut(level + 1);
+        if self.in_label_order {
+            return S::largest(&scores[added]);
+        }
+        self.order[added].iter().fold(S::FORBIDDEN, |best, &y| best.larger(scores[y as usize]))
     }
 
     #[inline]
@@ -256,7 +261,7 @@ mod tests {
     use crate::score::Score;
 
     /// Pseudo-random scores with some forbidden ones.
-    fn scores(labels: usize) -> Vec<f64> {
+    pub(super) fn scores(labels: usize) -> Vec<f64> {
         let value = |i: usize| match (i * 7919 + 13) % 23 {
             r if r < 3 => f64::NEG_INFINITY,
             r => r as f64 - 11.0,
@@ -264,7 +269,7 @@ mod tests {
         (0..labels * labels).map(value).collect()
     }
 
-    fn sparse(labels: usize, scores: &[f64], base: f64) -> Edges<f64> {
+    pub(super) fn sparse(labels: usize, scores: &[f64], base: f64) -> Edges<f64> {
         let listed = || (0..scores.len()).filter(|&i| scores[i] != base);
         let from: Vec<u32> = listed().map(|i| (i / labels) as u32).collect();
         let to: Vec<u32> = listed().map(|i| (i % labels) as u32).collect();
@@ -272,7 +277,8 @@ mod tests {
         Edges::sparse(labels, base, &from, &to, &values).unwrap()
     }
 
-    fn check(edges: &Edges<f64>, scores: &[f64]) {
+    /// All maxima are those over the members.
+    pub(super) fn check(edges: &Edges<f64>, scores: &[f64]) {
         let labels = edges.labels();
         let ranking = edges.ranking();
         let lattice = Lattice::new(vec![0.0; 2 * labels], edges).unwrap();

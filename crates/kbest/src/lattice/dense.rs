@@ -76,7 +76,12 @@ impl<S: Float> DenseEdges<S> {
 
     /// Changes one score to what `score` makes of it; nothing changes if that is an error. What was made of the scores
     /// follows or, where that costs more than a row, is made again when asked for. The typical edge stays the same.
-    pub(super) fn change(&mut self, p: usize, y: usize, score: impl FnOnce(S) -> Result<S>) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        p: usize,
+        y: usize,
+        score: impl FnOnce(S) -> Result<S>,
+    ) -> Result<Change<S>> {
         let old = self.scores[p * self.stride + y];
         let new = score(old)?;
         self.scores[p * self.stride + y] = new;
@@ -89,10 +94,11 @@ impl<S: Float> DenseEdges<S> {
             sparse.change(p, y, |_| Ok(new))?;
         }
         let maxima = DenseMaxima { scores: &self.scores, stride: self.stride };
-        self.bounds.follow(Change { p, y, old, new }, &maxima);
+        let change = Change { p, y, old, new };
+        self.bounds.follow(change, &maxima);
         self.forward.take();
         self.backward.take();
-        Ok(())
+        Ok(change)
     }
 
     /// The whole matrix: `L` rows of [`DenseEdges::stride`] scores, padded with minus infinity.

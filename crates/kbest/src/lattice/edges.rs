@@ -4,7 +4,8 @@
 //! two sequences ([`Edges::add`]). Decoders match on the shape once a sequence (`with_edges!`) and run code made for
 //! it, so that no inner loop asks what shape it has.
 
-use super::bounds::BoundsView;
+use super::bounds::{BoundsView, Change};
+use super::degenerate::changes::GroupMaxima;
 use super::degenerate::{DegenerateBounds, Ranking};
 use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, SparseEdges};
 use crate::error::{Error, Result};
@@ -90,6 +91,21 @@ impl<S: Float> Edges<S> {
     /// [`Error::IllegalScore`].
     pub fn sparse(labels: usize, base: S, from: &[u32], to: &[u32], scores: &[S]) -> Result<Self> {
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::new(labels, base, from, to, scores)?)))
+    }
+
+    /// The same score for every pair of labels: sparse edges without exceptions.
+    ///
+    /// ```
+    /// use kbest::{Edges, Lattice};
+    /// let edges = Edges::uniform(1000, -0.5f32)?;
+    /// assert_eq!(Lattice::new(vec![0.0; 3000], &edges)?.path_score(&[7, 8, 7])?, -1.0);
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are no labels, [`Error::IllegalScore`] for NaN or plus infinity.
+    pub fn uniform(labels: usize, score: S) -> Result<Self> {
+        Self::sparse(labels, score, &[], &[], &[])
     }
 
     /// Several matrices, each dense or sparse: pass the shared edges made by [`Edges::dense`] and [`Edges::sparse`].
@@ -187,11 +203,12 @@ impl<S: Float> Edges<S> {
     /// made of their present scores, but for [`BoundsView::typical`], a guess, which stays.
     ///
     /// Costs the exceptions of both labels for sparse edges, a few comparisons for dense ones, at most `O(L)`: bounds
-    /// and look-ups follow the change. An exception whose score becomes the base is one no more.
+    /// and look-ups follow the change, and so do the maxima of staggered decoding once they were made. An exception whose
+    /// score becomes the base is one no more.
     ///
     /// ```
     /// use kbest::{Edges, Lattice};
-    /// let mut edges = Edges::sparse(1000, 0.0f32, &[], &[], &[])?;
+    /// let mut edges = Edges::uniform(1000, 0.0f32)?;
     /// edges.add(7, 8, 1.5)?;
     /// edges.add(7, 8, -0.5)?;
     /// assert_eq!(Lattice::new(vec![0.0; 2000], &edges)?.path_score(&[7, 8])?, 1.0);
@@ -259,18 +276,18 @@ impl<S: Float> Edges<S> {
             }
         };
         let (p, y) = (from as usize, to as usize);
+        let made = self.degenerate[matrix].get_mut().zip(self.ranking.get());
         match &mut self.shape {
-            Shape::Dense(edges) => edges.change(p, y, legal)?,
-            Shape::Sparse(edges) => edges.change(p, y, legal)?,
+            Shape::Dense(edges) => follow(edges.change(p, y, legal)?, edges, made),
+            Shape::Sparse(edges) => follow(edges.change(p, y, legal)?, edges, made),
             Shape::PerPosition(edges) => match &mut edges.matrices[matrix] {
-                Matrix::Dense(edges) => edges.change(p, y, legal)?,
-                Matrix::Sparse(edges) => edges.change(p, y, legal)?,
+                Matrix::Dense(edges) => follow(edges.change(p, y, legal)?, edges, made),
+                Matrix::Sparse(edges) => follow(edges.change(p, y, legal)?, edges, made),
             },
             Shape::Callback(_) => {
                 return Err(Error::shape("edges to change", "scores that are stored", "a function"));
             }
         }
-        self.degenerate[matrix].take(); // maxima over many labels
         Ok(())
     }
 
@@ -346,6 +363,17 @@ impl<S: Float> Edges<S> {
             Shape::PerPosition(edges) => edges.matrices.iter().map(of_matrix).fold(0.0, f64::max),
             Shape::Callback(edges) => edges.magnitude(),
         }
+    }
+}
+
+/// Brings the maxima of degenerate labels up to date, if they were made.
+fn follow<S: Float>(
+    change: Change<S>,
+    matrix: &impl GroupMaxima<S>,
+    made: Option<(&mut DegenerateBounds<S>, &Ranking)>,
+) {
+    if let Some((bounds, ranking)) = made {
+        bounds.follow(change, matrix, ranking);
     }
 }
 
@@ -460,6 +488,19 @@ mod tests {
         }
     }
 
+    /// What a decoder of degenerate lattices made is still there after a change, and a failed one.
+    #[test]
+    fn degenerate_maxima_stay_made() {
+        for mut edges in [Edges::dense(3, vec![0.0f32; 9]).unwrap(), Edges::uniform(3, 0.0f32).unwrap()] {
+            edges.add(0, 1, 1.0).unwrap();
+            assert!(edges.degenerate[0].get().is_none(), "not before they are asked for");
+            Lattice::new(vec![0.0; 6], &edges).unwrap().degenerate(1);
+            edges.add(0, 1, -2.0).unwrap();
+            assert!(edges.add(0, 1, f32::NAN).is_err());
+            assert!(edges.degenerate[0].get().is_some());
+        }
+    }
+
     #[test]
     fn bad_edges_are_refused() {
         assert!(Edges::dense(2, vec![0.0f32; 3]).is_err());
@@ -467,7 +508,7 @@ mod tests {
         assert!(Edges::dense(1, vec![f32::NAN]).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0], &[2], &[1.0]).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0, 0], &[1, 1], &[1.0, 2.0]).is_err());
-        assert!(Edges::sparse(2, f32::INFINITY, &[], &[], &[]).is_err());
+        assert!(Edges::uniform(2, f32::INFINITY).is_err() && Edges::uniform(0, 0.0f32).is_err());
         assert!(Edges::sparse(2, 0.0f32, &[0], &[1, 1], &[1.0]).is_err());
         assert!(Edges::<f32>::per_position(vec![]).is_err());
         let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();

@@ -9,13 +9,26 @@
 //!
 //! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same
 //! number for the same path. **Cost.** Building reads the node scores once, to refuse NaN and plus infinity; edges
-//! are borrowed, never copied a position. **When not.** Segments longer than one position need a semi-Markov model.
+//! are borrowed or shared, never copied. **When not.** Segments longer than one position need a semi-Markov model.
 //!
 //! ```
 //! use kbest::{Edges, Lattice};
 //! let edges = Edges::dense(2, vec![0.0f32, 1.0, -1.0, 0.0])?;
 //! let lattice = Lattice::new(vec![2.0, 0.0, 0.0, 0.5], &edges)?;
 //! assert_eq!(lattice.path_score(&[0, 1])?, 2.0 + 1.0 + 0.5);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+//!
+//! A lattice that owns its node scores and shares its edges borrows nothing, so that an object can keep it and a thread
+//! can take it along:
+//!
+//! ```
+//! use kbest::{Edges, Lattice};
+//! use std::sync::Arc;
+//! let edges = Arc::new(Edges::uniform(2, 0.5f32)?);
+//! let lattice: Lattice<'static, f32> = Lattice::new(vec![2.0, 0.0, 0.0, 0.5], Arc::clone(&edges))?;
+//! let score = std::thread::spawn(move || lattice.path_score(&[0, 1])).join().expect("no panic")?;
+//! assert_eq!(score, 2.0 + 0.5 + 0.5);
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
@@ -26,6 +39,7 @@ mod constraints;
 mod degenerate;
 mod dense;
 mod edges;
+mod held;
 mod lists;
 mod per_position;
 mod potentials;
@@ -35,6 +49,7 @@ pub use bounds::{BoundsView, OverallBound, PerLabel};
 pub use callback::CallbackEdges;
 pub use dense::DenseEdges;
 pub use edges::{EdgeScores, Edges, Shape};
+pub use held::Held;
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
@@ -53,24 +68,25 @@ pub struct Lattice<'a, S: Float> {
     nodes: Cow<'a, [S]>, // T x L, row-major
     positions: usize,
     labels: usize,
-    edges: &'a Edges<S>,
-    selection: Option<Cow<'a, [u32]>>, // T - 1: which matrix leads into position t + 1
-    start: Option<Cow<'a, [S]>>,       // L
-    end: Option<Cow<'a, [S]>>,         // L
-    node_magnitude: f64,               // sum over t of the largest finite |node[t][y]|
-    largest_node_magnitude: f64,       // the largest of these
-    border_magnitude: [f64; 2],        // largest finite |start|, largest finite |end|
+    edges: Held<'a, Edges<S>>,
+    selection: Option<Held<'a, [u32]>>, // T - 1: which matrix leads into position t + 1
+    start: Option<Held<'a, [S]>>,       // L
+    end: Option<Held<'a, [S]>>,         // L
+    node_magnitude: f64,                // sum over t of the largest finite |node[t][y]|
+    largest_node_magnitude: f64,        // the largest of these
+    border_magnitude: [f64; 2],         // largest finite |start|, largest finite |end|
 }
 
 impl<'a, S: Float> Lattice<'a, S> {
-    /// A lattice of node scores, `T x L` row-major (position by position), over the given edges.
+    /// A lattice of node scores, `T x L` row-major (position by position), over the given edges: `&Edges` to borrow them,
+    /// an [`Arc`](std::sync::Arc) to share them.
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of scores is no multiple of `L`, or if the edges have a matrix a step and there
     /// are more positions than steps; [`Error::IllegalScore`] for NaN or plus infinity, with position and label.
-    pub fn new(nodes: impl Into<Cow<'a, [S]>>, edges: &'a Edges<S>) -> Result<Self> {
-        let lattice = Self::unchecked_steps(nodes.into(), edges)?;
-        match edges.steps() {
+    pub fn new(nodes: impl Into<Cow<'a, [S]>>, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
+        let lattice = Self::unchecked_steps(nodes.into(), edges.into())?;
+        match lattice.edges.steps() {
             Some(steps) if steps + 1 < lattice.positions => {
                 Err(Error::shape("edges", format!("{} steps", lattice.positions - 1), steps))
             }
@@ -85,16 +101,16 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// As [`Lattice::new`], and [`Error::Shape`] if there is not one entry a step, or an entry names no matrix.
     pub fn selecting(
         nodes: impl Into<Cow<'a, [S]>>,
-        edges: &'a Edges<S>,
-        selection: impl Into<Cow<'a, [u32]>>,
+        edges: impl Into<Held<'a, Edges<S>>>,
+        selection: impl Into<Held<'a, [u32]>>,
     ) -> Result<Self> {
-        let mut lattice = Self::unchecked_steps(nodes.into(), edges)?;
+        let mut lattice = Self::unchecked_steps(nodes.into(), edges.into())?;
         let selection = selection.into();
         let steps = lattice.positions.saturating_sub(1);
         if selection.len() != steps {
             return Err(Error::shape("edge selection", format!("{steps} entries"), selection.len()));
         }
-        let matrices = edges.matrices();
+        let matrices = lattice.edges.matrices();
         if let Some(&bad) = selection.iter().find(|&&m| m as usize >= matrices) {
             return Err(Error::shape("edge selection", format!("matrix numbers below {matrices}"), bad));
         }
@@ -103,7 +119,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     }
 
     /// Checks the node scores, but not that there are edges for every step.
-    fn unchecked_steps(nodes: Cow<'a, [S]>, edges: &'a Edges<S>) -> Result<Self> {
+    fn unchecked_steps(nodes: Cow<'a, [S]>, edges: Held<'a, Edges<S>>) -> Result<Self> {
         let labels = edges.labels();
         if !nodes.len().is_multiple_of(labels) {
             return Err(Error::shape("node scores", format!("a multiple of {labels} labels"), nodes.len()));
@@ -134,7 +150,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::IllegalScore`].
-    pub fn with_start(mut self, start: impl Into<Cow<'a, [S]>>) -> Result<Self> {
+    pub fn with_start(mut self, start: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let start = start.into();
         self.border_magnitude[0] = self.check_border("start", &start)?;
         self.start = Some(start);
@@ -145,7 +161,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::IllegalScore`].
-    pub fn with_end(mut self, end: impl Into<Cow<'a, [S]>>) -> Result<Self> {
+    pub fn with_end(mut self, end: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let end = end.into();
         self.border_magnitude[1] = self.check_border("end", &end)?;
         self.end = Some(end);
@@ -156,11 +172,12 @@ impl<'a, S: Float> Lattice<'a, S> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless they have as many labels and matrices.
-    pub fn over(mut self, edges: &'a Edges<S>) -> Result<Self> {
-        let size = |edges: &Edges<S>| format!("{} labels, {} matrices", edges.labels(), edges.matrices());
-        let (expected, got) = (size(self.edges), size(edges));
-        if expected != got {
-            return Err(Error::shape("other edges", expected, got));
+    pub fn over(mut self, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
+        let edges = edges.into();
+        let size = |edges: &Edges<S>| (edges.labels(), edges.matrices());
+        if size(&self.edges) != size(&edges) {
+            let told = |(labels, matrices)| format!("{labels} labels, {matrices} matrices");
+            return Err(Error::shape("other edges", told(size(&self.edges)), told(size(&edges))));
         }
         self.edges = edges;
         Ok(self)
@@ -203,8 +220,8 @@ impl<'a, S: Float> Lattice<'a, S> {
 
     /// The edges.
     #[inline]
-    pub fn edges(&self) -> &'a Edges<S> {
-        self.edges
+    pub fn edges(&self) -> &Edges<S> {
+        &self.edges
     }
 
     /// Which matrix leads into each position, if that was said.

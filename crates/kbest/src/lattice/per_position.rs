@@ -2,7 +2,7 @@
 //!
 //! Observation-dependent horizontal features (the boolean features framework of the CarpeDiem paper, `B` templates
 //! that look at the input) have as many matrices as there are distinct observations. The lattice says which one leads
-//! into each position ([`super::Lattice::select_edges`]); without that, matrix `t - 1` leads into position `t`.
+//! into each position ([`super::Lattice::selecting`]); without that, matrix `t - 1` leads into position `t`.
 
 use super::{BoundsView, DenseEdges, EdgeScores, SparseEdges};
 use crate::kernel::Float;

@@ -153,7 +153,7 @@ impl SparseFactors {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::kernel::Kernels;
     use crate::lattice::Edges;
 
     const NO: f32 = f32::NEG_INFINITY;
@@ -167,7 +167,7 @@ mod tests {
         for (backward, factors) in [(false, dense.factors_forward()), (true, dense.factors_backward())] {
             for i in 0..3 {
                 let row = &factors.factors[i * 16..][..16];
-                assert_eq!(<f32 as Float>::largest(row), 1.0);
+                assert_eq!(<f32 as Kernels>::largest(row), 1.0);
                 assert!(row[3..].iter().all(|&f| f == 0.0));
                 for j in 0..3 {
                     let (p, y) = if backward { (j, i) } else { (i, j) };

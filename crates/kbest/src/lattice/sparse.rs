@@ -107,7 +107,12 @@ impl<S: Float> SparseEdges<S> {
 
     /// Changes the score of one pair to what `score` makes of it; nothing changes if that is an error. A pair whose
     /// score becomes the base is no exception any more. Costs the exceptions of both labels and `L / 64`, rarely `L`.
-    pub(super) fn change(&mut self, p: usize, y: usize, score: impl FnOnce(S) -> Result<S>) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        p: usize,
+        y: usize,
+        score: impl FnOnce(S) -> Result<S>,
+    ) -> Result<Change<S>> {
         let listed = self.rows.find(p, y as u32);
         let old = listed.unwrap_or(self.base);
         let new = score(old)?;
@@ -125,10 +130,11 @@ impl<S: Float> SparseEdges<S> {
         }
         let maxima =
             SparseMaxima { labels: self.labels, base: self.base, rows: &self.rows, columns: &self.columns };
-        self.bounds.follow(Change { p, y, old, new }, &maxima);
+        let change = Change { p, y, old, new };
+        self.bounds.follow(change, &maxima);
         self.forward.take();
         self.backward.take();
-        Ok(())
+        Ok(change)
     }
 
     /// Writes a list of exceptions out as a padded row.

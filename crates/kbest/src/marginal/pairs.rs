@@ -15,7 +15,7 @@
 
 use super::Marginals;
 use crate::error::{Error, Result};
-use crate::kernel::{Float, exp_rows, padded};
+use crate::kernel::{Float, Kernels, exp_rows, padded};
 use crate::lattice::{EdgeScores, Edges, Shape};
 
 /// Labels are reached with no less than `exp` of this, or their step is computed pair by pair. Far enough from the end of

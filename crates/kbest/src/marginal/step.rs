@@ -17,7 +17,7 @@
 //! not [`TRUST`] times larger is *doubtful* and computed anew from the scores, in log space.
 
 use super::sum::Sum;
-use crate::kernel::{AlignedVec, Float, exp_rows, ln_rows, padded};
+use crate::kernel::{AlignedVec, Float, Kernels, exp_rows, ln_rows, padded};
 use crate::lattice::{CallbackEdges, DenseEdges, DenseFactors, EdgeScores, Lattice, Matrix};
 use crate::lattice::{PerPositionView, Shape, SparseEdges, SparseFactors};
 

@@ -177,7 +177,8 @@ pub(crate) struct Container {
 
 impl Container {
     /// Maps a file and checks its bytes. The file must not be changed in place while the container or one of its arrays
-    /// is in use; replacing it by another is safe. What is no regular file (a pipe, say) is read into memory.
+    /// is in use; replacing it by another is safe. What is no regular file (a pipe, say) is read into memory, and so is any file
+    /// without the feature `mmap`.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Version`] for a later version, [`Error::Data`] for anything but an undamaged file of this
@@ -186,15 +187,14 @@ impl Container {
         let name = path.display().to_string();
         let load = || {
             let mut file = File::open(path)?;
-            let data = file.metadata()?;
-            if data.is_file() && data.len() > 0 {
-                return Blob::map(&file);
+            if let Some(map) = mapped(&file)? {
+                return Ok(map);
             }
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
             Ok(aligned(&bytes))
         };
-        let bytes = load().map_err(|error| Error::io(&*name, 0, &error))?;
+        let bytes = load().map_err(|error| Error::io(&*name, 0, error))?;
         Self::check(bytes, &name, kind)
     }
 
@@ -341,6 +341,19 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 
 fn quoted_bytes(bytes: &[u8]) -> String {
     quoted(&String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_KIND)]))
+}
+
+/// The bytes of a regular file, mapped.
+#[cfg(feature = "mmap")]
+fn mapped(file: &File) -> io::Result<Option<Blob<u8>>> {
+    let data = file.metadata()?;
+    // An empty file cannot be mapped.
+    if data.is_file() && data.len() > 0 { Blob::map(file).map(Some) } else { Ok(None) }
+}
+
+#[cfg(not(feature = "mmap"))]
+fn mapped(_: &File) -> io::Result<Option<Blob<u8>>> {
+    Ok(None)
 }
 
 /// A copy whose first byte lies where any value may.

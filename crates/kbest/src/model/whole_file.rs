@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// failed or killed run leaves what was there before, and who has the old file mapped keeps it. What is no regular file
 /// (a device, a named pipe) is written directly.
 pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    write_or_fail(path, write).map_err(|error| Error::io(path.display().to_string(), 0, &error))
+    write_or_fail(path, write).map_err(|error| Error::io(path.display().to_string(), 0, error))
 }
 
 fn write_or_fail(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

@@ -17,13 +17,12 @@ use std::sync::Arc;
 /// Scores of one observation.
 #[derive(Debug)]
 pub struct BooleanMemory<S: Float = f32> {
-    nodes: Vec<S>,           // T x L
-    edges: Option<Edges<S>>, // on demand, of this observation
+    nodes: Vec<S>, // T x L
 }
 
 impl<S: Float> Default for BooleanMemory<S> {
     fn default() -> Self {
-        BooleanMemory { nodes: Vec::new(), edges: None }
+        BooleanMemory { nodes: Vec::new() }
     }
 }
 
@@ -37,11 +36,13 @@ impl<S: Float> BooleanMemory<S> {
         observation: &Observation<O>,
     ) -> Result<Lattice<'a, S>> {
         features.node_scores(observation, weights, &mut self.nodes)?;
-        let edges = match shared_edges {
-            Some(edges) => edges,
-            None => self.edges.insert(features.edges(observation, weights, EdgeBound::ExclusiveSets)?),
-        };
-        Lattice::new(&self.nodes, edges)
+        match shared_edges {
+            Some(edges) => Lattice::new(&self.nodes, edges),
+            None => {
+                let edges = features.edges(observation, weights, EdgeBound::ExclusiveSets)?;
+                Lattice::new(&self.nodes, Arc::new(edges))
+            }
+        }
     }
 }
 

@@ -39,6 +39,7 @@ use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
 use crate::model::LabelParts;
+use std::sync::Arc;
 
 /// What scoring asks of weights, finished or in training. Scores are `f32`, unless a trainer needs better ones.
 pub trait RowWeights<S: Float = f32> {
@@ -75,23 +76,15 @@ pub trait RowWeights<S: Float = f32> {
 /// The memory of a lattice's scores.
 #[derive(Debug)]
 pub struct ScoreBuffer<S: Float = f32> {
-    nodes: Vec<S>,                 // T x L
-    columns: Vec<S>,               // one position's labels and parts
-    sums: Vec<S>,                  // of parts
-    observed: Option<Observed<S>>, // edges of this sequence alone
-}
-
-/// One matrix for each set of edge features that differs, and which of them each step takes.
-#[derive(Debug)]
-struct Observed<S: Float> {
-    edges: Edges<S>,
-    selection: Vec<u32>,
+    nodes: Vec<S>,   // T x L
+    columns: Vec<S>, // one position's labels and parts
+    sums: Vec<S>,    // of parts
 }
 
 impl<S: Float> ScoreBuffer<S> {
     /// Empty.
     pub fn new() -> Self {
-        ScoreBuffer { nodes: Vec::new(), columns: Vec::new(), sums: Vec::new(), observed: None }
+        ScoreBuffer { nodes: Vec::new(), columns: Vec::new(), sums: Vec::new() }
     }
 }
 
@@ -114,8 +107,10 @@ pub fn lattice<'a, S: Float, W: RowWeights<S>>(
     let lattice = match weights.shared_edges() {
         Some(edges) => Lattice::new(&buffer.nodes, edges)?,
         None => {
-            let observed = buffer.observed.insert(observe(weights, features)?);
-            Lattice::selecting(&buffer.nodes, &observed.edges, &observed.selection)?
+            let (distinct, selection) = distinct_edges(features);
+            let matrices = distinct.into_iter().map(|ids| weights.observed_edges(ids));
+            let edges = Edges::per_position(matrices.collect::<Result<_>>()?)?;
+            Lattice::selecting(&buffer.nodes, Arc::new(edges), selection)?
         }
     };
     let lattice = match weights.start() {
@@ -176,13 +171,6 @@ fn score_position<S: Float>(
             }
         }
     }
-}
-
-/// The edges of a sequence whose features look at the input.
-fn observe<S: Float>(weights: &impl RowWeights<S>, features: &FeatureBuffer) -> Result<Observed<S>> {
-    let (distinct, selection) = distinct_edges(features);
-    let matrices = distinct.into_iter().map(|ids| weights.observed_edges(ids)).collect::<Result<_>>()?;
-    Ok(Observed { edges: Edges::per_position(matrices)?, selection })
 }
 
 /// The sets of edge features that differ, at least one, and which of them each step has.

@@ -8,6 +8,7 @@ use crate::label::LabelId;
 use crate::lattice::{Edges, Lattice};
 use crate::scoring::Scorer;
 use crate::transition::Transitions;
+use std::sync::Arc;
 
 /// Transitions, and what follows from them for the lattices of one model.
 #[derive(Debug)]
@@ -50,21 +51,20 @@ impl<'a> Limits<'a> {
         self.constraint.map(|constraint| &constraint.transitions)
     }
 
-    /// The lattice of a model, limited. `own` keeps edges that belong to this lattice alone.
-    pub(super) fn limit<'l>(
-        &self,
-        lattice: Lattice<'l, f32>,
-        own: &'l mut Option<Edges<f32>>,
-    ) -> Result<Lattice<'l, f32>>
+    /// The lattice of a model, limited.
+    pub(super) fn limit<'l>(&self, lattice: Lattice<'l, f32>) -> Result<Lattice<'l, f32>>
     where
         'a: 'l,
     {
         let Some(constraint) = self.constraint else { return self.force(lattice) };
-        let edges = match &constraint.shared {
-            Some(edges) => edges,
-            None => own.insert(constraint.transitions.constrain(lattice.edges())?),
+        let lattice = match &constraint.shared {
+            Some(edges) => lattice.over(edges)?,
+            None => {
+                let edges = constraint.transitions.constrain(lattice.edges())?;
+                lattice.over(Arc::new(edges))?
+            }
         };
-        self.force(constraint.constrain_borders(lattice.over(edges)?)?)
+        self.force(constraint.constrain_borders(lattice)?)
     }
 
     /// The lattice of an ensemble's member, whose edges obey already, limited.

@@ -38,7 +38,6 @@ mod voting;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::lattice::Edges;
 use crate::marginal::{MarginalScratch, marginals};
 use crate::model::Model;
 use crate::scoring::Scorer;
@@ -55,7 +54,6 @@ pub struct Tagger<M: Scorer = Model> {
     threads: usize,
     constraint: Option<Arc<Constraint>>,
     memory: M::Memory,
-    own_edges: Option<Edges<f32>>, // constrained edges of one input
     scratch: Scratch<f32>,
     marginals: MarginalScratch,
     tagged: Tagged,
@@ -82,7 +80,6 @@ impl<M: Scorer> Tagger<M> {
             threads: 1,
             constraint: None,
             memory: M::Memory::default(),
-            own_edges: None,
             scratch: Scratch::new(),
             marginals: MarginalScratch::new(),
             tagged: Tagged::default(),
@@ -156,7 +153,7 @@ impl<M: Scorer> Tagger<M> {
             let expected = format!("{} positions", lattice.positions());
             return Err(Error::shape("known labels", expected, known.len()));
         }
-        let lattice = limits.limit(lattice, &mut self.own_edges)?;
+        let lattice = limits.limit(lattice)?;
         let Tagged { decoded, confidences, probabilities } = &mut self.tagged;
         let (model, scratch) = (&*self.model, &mut self.scratch);
         match voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)? {

@@ -17,6 +17,7 @@ struct Changing<S: Float> {
     labels: usize,
     base: Option<S>, // of sparse edges
     scores: Vec<S>,  // L x L
+    order: Option<Vec<u32>>,
     edges: Edges<S>,
 }
 
@@ -27,7 +28,9 @@ impl<S: Float> Changing<S> {
         let score = |r: &mut Random| S::from_f64(if r.chance(density) { value(r) } else { rest });
         let scores: Vec<S> = (0..labels * labels).map(|_| score(r)).collect();
         let base = base.map(S::from_f64);
-        Changing { labels, base, edges: made(labels, base, &scores), scores }
+        let order = r.chance(0.5).then(|| r.shuffled(labels));
+        let edges = ranked(made(labels, base, &scores), order.as_ref());
+        Changing { labels, base, scores, order, edges }
     }
 
     /// One random change, by either method.
@@ -48,7 +51,14 @@ impl<S: Float> Changing<S> {
     }
 
     fn anew(&self) -> Edges<S> {
-        made(self.labels, self.base, &self.scores)
+        ranked(made(self.labels, self.base, &self.scores), self.order.as_ref())
+    }
+}
+
+fn ranked<S: Float>(edges: Edges<S>, order: Option<&Vec<u32>>) -> Edges<S> {
+    match order {
+        Some(order) => edges.ranked(order.clone()).unwrap(),
+        None => edges,
     }
 }
 
@@ -184,7 +194,8 @@ fn rows_fill_and_empty() {
         labels: 20,
         base: Some(1.0),
         scores: vec![1.0; 400],
-        edges: Edges::sparse(20, 1.0, &[], &[], &[]).unwrap(),
+        order: None,
+        edges: Edges::uniform(20, 1.0).unwrap(),
     };
     for score in [-2.0, NO as f32, 1.0] {
         for i in Random::new(3).shuffled(400) {

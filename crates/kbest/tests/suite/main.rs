@@ -15,6 +15,7 @@ mod documentation;
 mod evaluate;
 mod features;
 mod funnel_page;
+mod held_lattices;
 mod import;
 mod import_fixtures;
 mod k_best;

@@ -77,7 +77,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Model> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-    read.map_err(|error| Error::io(&name, 0, &error))?;
+    read.map_err(|error| Error::io(&name, 0, error))?;
     from_bytes(&bytes, &name)
 }
 

@@ -141,7 +141,7 @@ fn zero_edges(model: &Model, matrices: usize, observed: bool) -> Result<Edges<f3
     let labels = model.labels().len();
     let matrix = || match model.shared_edges().as_dense() {
         Some(_) => Edges::dense(labels, vec![0.0; labels * labels]),
-        None => Edges::sparse(labels, 0.0, &[], &[], &[]),
+        None => Edges::uniform(labels, 0.0),
     };
     if !observed {
         return matrix();

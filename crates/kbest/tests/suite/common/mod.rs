@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // a test may fail that way
 
 use kbest::decode::{Answers, Astar, CATALOGUE, Heuristic};
+use kbest::lattice::Held;
 use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path};
 
 /// SplitMix64: tiny, seeded, good enough for test data.
@@ -222,8 +223,8 @@ impl Case {
         }
     }
 
-    /// The lattice over edges made by [`Case::edges`].
-    pub fn lattice<'a, S: Float>(&self, edges: &'a Edges<S>) -> Lattice<'a, S> {
+    /// The lattice over edges made by [`Case::edges`], borrowed or shared.
+    pub fn lattice<'a, S: Float>(&self, edges: impl Into<Held<'a, Edges<S>>>) -> Lattice<'a, S> {
         let nodes: Vec<S> = cast(&self.nodes);
         let mut lattice = match self.kind {
             EdgeKind::Selected => Lattice::selecting(nodes, edges, self.selection.clone()).unwrap(),

@@ -1,0 +1,119 @@
+//! The safe face of every kernel: declared once, run at the level of the CPU at hand.
+
+#[cfg(target_arch = "aarch64")]
+use super::neon;
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+use super::{Level, level, scalar};
+use crate::score::Score;
+
+/// Declares each kernel once: its documentation and signature here, its loops in `scalar` and `vector`.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        /// Loops over rows of scores. Only `f32` and `f64` have them, and nobody outside of this crate can name this trait.
+        pub trait Kernels: Score {
+            $($(#[$doc])* fn $name($($argument: $type),*) $(-> $result)?;)*
+        }
+
+        kernels!(@float f32, avx512_f32, avx2_f32, neon_f32, $(fn $name($($argument: $type),*) $(-> $result)?;)*);
+        kernels!(@float f64, avx512_f64, avx2_f64, neon_f64, $(fn $name($($argument: $type),*) $(-> $result)?;)*);
+    };
+    (@float $float:ident, $avx512:ident, $avx2:ident, $neon:ident,
+     $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        impl Kernels for $float {
+            $(#[inline]
+            fn $name($($argument: $type),*) $(-> $result)? {
+                match level() {
+                    // SAFETY: this level is only ever chosen after the CPU reported the feature.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => unsafe { x86::$avx512::$name($($argument),*) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => unsafe { x86::$avx2::$name($($argument),*) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "aarch64")]
+                    Level::Neon => unsafe { neon::$neon::$name($($argument),*) },
+                    _ => scalar::$name($($argument),*),
+                }
+            })*
+        }
+    };
+}
+
+kernels! {
+    /// `out[y] = max(out[y], add + row[y])`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn max_plus_row(out: &mut [Self], add: Self, row: &[Self]);
+
+    /// `out[y] = max(out[y], max_p (add[p] + matrix[p * out.len() + y]))`: one max-plus product of a row vector
+    /// and a row-major matrix, read once from front to back.
+    ///
+    /// # Panics
+    /// If `matrix.len()` is not `add.len() * out.len()`.
+    fn max_plus_matrix(out: &mut [Self], add: &[Self], matrix: &[Self]);
+
+    /// `out[y] += row[y]`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn add_row(out: &mut [Self], row: &[Self]);
+
+    /// `out[y] = max(out[y], row[y])`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn max_row(out: &mut [Self], row: &[Self]);
+
+    /// The largest score of a row, minus infinity if it is empty.
+    fn largest(row: &[Self]) -> Self;
+
+    /// The largest finite `|row[y]|`, 0 if there is none; `None` if the row holds an illegal score (NaN or plus
+    /// infinity): the one kernel that may be given such.
+    fn largest_magnitude(row: &[Self]) -> Option<Self>;
+
+    /// The largest `row[y] + add[y]`, minus infinity if the rows are empty.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn max_of_sum(row: &[Self], add: &[Self]) -> Self;
+
+    /// The largest `(add + row[y]) + node[y]`, minus infinity if the rows are empty.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn largest_value(add: Self, row: &[Self], node: &[Self]) -> Self;
+
+    /// With `value[y] = max(add + row[y], least) + node[y]`: appends to `found`, in ascending order, every `y` with
+    /// `value[y] + way_out[y] >= threshold`, and returns the largest value of the other labels.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn select_reaching(
+        add: Self,
+        row: &[Self],
+        least: Self,
+        node: &[Self],
+        way_out: &[Self],
+        threshold: Self,
+        found: &mut Vec<u32>
+    ) -> Self;
+
+    /// The lowest `y` with `row[y] + add >= threshold`, if there is one.
+    fn first_at_least(row: &[Self], add: Self, threshold: Self) -> Option<usize>;
+
+    /// The lowest `y` with `row[y] + add[y] >= threshold`, if there is one.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn first_sum_at_least(row: &[Self], add: &[Self], threshold: Self) -> Option<usize>;
+
+    /// `out[y] += sum over i of weights[i] * matrix[rows[i] * out.len() + y]`: the product of a row vector and chosen
+    /// rows of a row-major matrix, summed in `f64`. The order of the additions, and with it the rounding, depends on
+    /// the level.
+    ///
+    /// # Panics
+    /// If `weights` and `rows` differ in length, or a row lies outside of the matrix.
+    fn add_weighted_rows(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[Self]);
+}
