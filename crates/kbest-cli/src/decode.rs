@@ -86,7 +86,7 @@ fn chosen(arguments: &Arguments) -> Result<Decoder> {
     if arguments.k == 0 {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
-    Decode::<f32>::supports(&decoder, arguments.k)?;
+    decoder.supports(arguments.k)?;
     Ok(decoder)
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let threads = threads(arguments.threads)?;
     let decoder = decoders::by_name(&arguments.decoder)?;
-    Decode::<f32>::supports(&decoder, arguments.k.unwrap_or(1))?;
+    decoder.supports(arguments.k.unwrap_or(1))?;
     let model = Arc::new(models::load(&arguments.model)?);
     let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
     let mut output = Output::create(arguments.output.as_deref())?;

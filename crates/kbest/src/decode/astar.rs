@@ -30,11 +30,11 @@
 
 use super::gather::GatherEdges;
 use super::heuristic::{Estimates, Heuristic};
-use super::{Decode, Decoded, Scratch, Tally, astar_kbest, with_tally};
+use super::{Algorithm, Decoded, Job, Tally, astar_kbest};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded};
 use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::Lattice;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -97,35 +97,17 @@ impl<S: Float> Default for Memory<S> {
     }
 }
 
-impl<S: Float> Decode<S> for Astar {
-    fn name(&self) -> &'static str {
-        "astar"
-    }
-
-    fn supports(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.astar;
-                memory.estimates.fill(self.heuristic, lattice, edges, tally);
-                memory.row.resize(padded(lattice.labels()), S::FORBIDDEN);
-                memory.heap.clear();
-                if k == 1 {
-                    one_best(lattice, edges, memory, tally, out)
-                } else {
-                    astar_kbest::k_best(lattice, edges, k, memory, tally, out)
-                }
-            })
-        })
+impl Algorithm for Astar {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
+        let memory = &mut scratch.astar;
+        memory.estimates.fill(self.heuristic, lattice, edges, tally);
+        memory.row.resize(padded(lattice.labels()), S::FORBIDDEN);
+        memory.heap.clear();
+        match k {
+            1 => one_best(lattice, edges, memory, tally, out),
+            _ => astar_kbest::k_best(lattice, edges, k, memory, tally, out),
+        }
     }
 }
 

@@ -24,8 +24,9 @@
 //! **Paper.** The baseline of Huang et al. (2012, Tables 4 and 5) and of Esposito & Radicioni (2009, section 6.6.2); the
 //! certificate is ours.
 
+use super::gather::GatherEdges;
 use super::path_space::{self, Columns, PathSpace, Survivors};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Decoded, Job, Scratch, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, argmax, padded};
 use crate::label::LabelId;
@@ -65,33 +66,16 @@ struct Kept<S> {
     lost: S,
 }
 
-impl<S: Float> Decode<S> for Beam {
-    fn name(&self) -> &'static str {
-        "beam"
-    }
-
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
+impl Algorithm for Beam {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.beam;
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let mut width = self.width.max(k).max(1);
-                while !try_width(lattice, edges, width, k, memory, tally, out) {
-                    out.clear("beam");
-                    width *= 2; // a beam as wide as the lattice drops nothing, so this ends
-                }
-                if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
-            })
-        })
+        let mut width = self.width.max(k).max(1);
+        while !try_width(lattice, edges, width, k, memory, tally, out) {
+            out.clear_paths();
+            width *= 2; // a beam as wide as the lattice drops nothing, so this ends
+        }
+        if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }
 

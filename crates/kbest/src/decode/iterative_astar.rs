@@ -16,11 +16,11 @@
 
 use super::gather::{GatherEdges, Targets};
 use super::heuristic::{Estimates, Heuristic};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Decoded, Job, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Lattice, Ranking, with_edges};
+use crate::lattice::{Lattice, Ranking};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -93,33 +93,20 @@ impl<S: Float> Default for Memory<S> {
     }
 }
 
-impl<S: Float> Decode<S> for IterativeAstar {
-    fn name(&self) -> &'static str {
-        "iterative-astar"
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.iterative_astar;
-                memory.estimates.fill(Heuristic::Naive, lattice, edges, tally);
-                let mut search = Search { lattice, edges, ranking: lattice.edges().ranking(), memory };
-                search.reset();
-                // At least the score of some path of active labels, in this round or an earlier one.
-                let mut lower = S::FORBIDDEN;
-                while let Found::Mixed(score) = search.round(&mut lower, tally) {
-                    // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
-                    if score <= lower { search.grow_all() } else { search.grow() }
-                }
-                search.read_back(out)
-            })
-        })
+impl Algorithm for IterativeAstar {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, scratch, tally, out, .. } = job;
+        let memory = &mut scratch.iterative_astar;
+        memory.estimates.fill(Heuristic::Naive, lattice, edges, tally);
+        let mut search = Search { lattice, edges, ranking: lattice.edges().ranking(), memory };
+        search.reset();
+        // At least the score of some path of active labels, in this round or an earlier one.
+        let mut lower = S::FORBIDDEN;
+        while let Found::Mixed(score) = search.round(&mut lower, tally) {
+            // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
+            if score <= lower { search.grow_all() } else { search.grow() }
+        }
+        search.read_back(out)
     }
 }
 

@@ -28,11 +28,11 @@
 use super::degenerate_lattice::{DegenerateLattice, Direction};
 use super::gather::GatherEdges;
 use super::lower_bound::{self, beam_lower_bound};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Decoded, Job, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::Lattice;
 
 /// Which columns grow when the best path is not proven yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,26 +58,10 @@ pub(crate) struct Memory<S: Float> {
     beam: lower_bound::Memory<S>,
 }
 
-impl<S: Float> Decode<S> for Staggered {
-    fn name(&self) -> &'static str {
-        match self.expansion {
-            Expansion::AllColumns => "staggered",
-            Expansion::ColumnsOnPath => "staggered-column",
-        }
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                staggered(lattice, edges, self.expansion, &mut scratch.staggered, tally, out)
-            })
-        })
+impl Algorithm for Staggered {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, scratch, tally, out, .. } = job;
+        staggered(lattice, edges, self.expansion, &mut scratch.staggered, tally, out)
     }
 }
 
