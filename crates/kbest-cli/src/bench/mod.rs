@@ -9,7 +9,6 @@ pub(crate) use compare::{compare, disagreements};
 pub(crate) use measure::{Contender, Plan, measure};
 pub(crate) use report::YARDSTICK;
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
@@ -93,7 +92,7 @@ fn decode(arguments: &DecodeArguments) -> Result<()> {
 pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder, usize)>> {
     if !names.is_empty() {
         let one = |name: &String| {
-            let decoder = decoders::by_name(name)?;
+            let decoder = Decoder::by_name(name)?;
             decoder.supports(k)?;
             Ok((name.clone(), decoder, k))
         };

@@ -3,16 +3,15 @@
 //! A new one needs a [`Name`], its options (each of which says in [`Algorithm::check`] whose it is) and an arm of
 //! [`Algorithm::trainer`].
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
-use kbest::Sequence;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::train::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
     PerceptronOptions, Trainer, TrainingSet, Update,
 };
+use kbest::{Decoder, Sequence};
 
 /// What learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -205,7 +204,7 @@ impl Algorithm {
         let options = PerceptronOptions {
             averaging,
             update,
-            decoder: decoders::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
+            decoder: Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
             seed: self.seed,
             threads: self.threads.unwrap_or(1),
         };

@@ -98,6 +98,14 @@ impl<S: Float> Default for Memory<S> {
 }
 
 impl Algorithm for Astar {
+    fn with_option(self, option: &str) -> Result<Self> {
+        Ok(Astar { heuristic: option.parse()? })
+    }
+
+    fn option(&self) -> Option<String> {
+        (*self != Astar::default()).then(|| self.heuristic.name().into())
+    }
+
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.astar;

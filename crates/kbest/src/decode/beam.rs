@@ -67,6 +67,16 @@ struct Kept<S> {
 }
 
 impl Algorithm for Beam {
+    fn with_option(self, option: &str) -> Result<Self> {
+        let width = option.parse().ok().filter(|&width| width > 0);
+        let width = width.ok_or_else(|| Error::argument("beam width", "a number, at least 1", option))?;
+        Ok(Beam { width })
+    }
+
+    fn option(&self) -> Option<String> {
+        (*self != Beam::default()).then(|| self.width.to_string())
+    }
+
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.beam;

@@ -8,6 +8,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
+use std::fmt;
+use std::str::FromStr;
 
 /// How many paths a decoder can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,16 +131,31 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The decoder of that name, with default options.
+    /// The decoder of that name, with its option behind a colon if it has one: `funnel`, `astar:m3` (the heuristic),
+    /// `beam:16` (the width).
+    ///
+    /// ```
+    /// use kbest::{Decoder, decode::Beam};
+    /// let decoder = Decoder::by_name("beam:16")?;
+    /// assert_eq!(decoder, Decoder::Beam(Beam { width: 16 }));
+    /// assert_eq!(decoder.to_string(), "beam:16");
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownName`] with the names there are.
+    /// [`Error::UnknownName`] with the names there are, of decoders or of heuristics; [`Error::Argument`] for a width that
+    /// is none; [`Error::Unsupported`] for an option of a decoder that takes none.
     pub fn by_name(name: &str) -> Result<Self> {
-        Self::named(name).ok_or_else(|| Error::UnknownName {
+        let (name, option) = name.split_once(':').map_or((name, None), |(name, option)| (name, Some(option)));
+        let decoder = Self::named(name).ok_or_else(|| Error::UnknownName {
             what: "decoder",
             name: name.into(),
             expected: CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        })
+        })?;
+        match option {
+            Some(option) => decoder.with_option(option),
+            None => Ok(decoder),
+        }
     }
 
     /// Sets the heuristic of A*.
@@ -158,16 +175,33 @@ impl Decoder {
     /// Sets the width of the beam.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for decoders without one, [`Error::Shape`] for width 0.
+    /// [`Error::Unsupported`] for decoders without one, [`Error::Argument`] for width 0.
     pub fn with_width(self, width: usize) -> Result<Self> {
         match self {
-            Decoder::Beam(_) if width == 0 => Err(Error::shape("beam width", "at least 1", 0)),
+            Decoder::Beam(_) if width == 0 => Err(Error::argument("beam width", "at least 1", width)),
             Decoder::Beam(_) => Ok(Decoder::Beam(Beam { width })),
             other => {
                 let reason = "only beam takes a width".into();
                 Err(Error::Unsupported { decoder: other.name(), reason })
             }
         }
+    }
+}
+
+/// As [`Decoder::by_name`].
+impl FromStr for Decoder {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::by_name(name)
+    }
+}
+
+/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not shown.
+impl fmt::Display for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.option().map_or(Ok(()), |option| write!(f, ":{option}"))
     }
 }
 
@@ -200,5 +234,26 @@ mod tests {
         assert!(Decoder::by_name("viterbi").unwrap().with_width(4).is_err());
         assert!(Decoder::by_name("beam").unwrap().with_width(0).is_err());
         assert!(Decoder::by_name("beam").unwrap().with_heuristic(Heuristic::Naive).is_err());
+    }
+
+    #[test]
+    fn options_follow_the_name() {
+        assert_eq!("beam:7".parse(), Decoder::by_name("beam").unwrap().with_width(7));
+        assert_eq!("astar:m3".parse(), Decoder::by_name("astar").unwrap().with_heuristic(Heuristic::M3));
+        let heuristics = Heuristic::ALL.map(|heuristic| format!("astar:{}", heuristic.name()));
+        let names = CATALOGUE.iter().map(|entry| entry.name.to_owned()).chain(heuristics);
+        for name in names.chain(["beam:8", "beam:70"].map(String::from)) {
+            let decoder: Decoder = name.parse().unwrap();
+            assert_eq!(decoder.to_string().parse(), Ok(decoder.clone()), "{name}");
+            assert!(name.starts_with(&decoder.to_string()), "{name}");
+        }
+        let refused = |name: &str| Decoder::by_name(name).unwrap_err();
+        assert!(matches!(refused("astar:3"), Error::UnknownName { what: "heuristic", .. }));
+        assert!(matches!(refused("beam:naive"), Error::Argument { .. }));
+        assert!(matches!(refused("beam:0"), Error::Argument { .. }));
+        assert!(matches!(refused("viterbi:2"), Error::Unsupported { decoder: "viterbi", .. }));
+        assert!(matches!(refused("funnel:"), Error::Unsupported { decoder: "funnel", .. }));
+        assert!(matches!(refused("vitrebi:2"), Error::UnknownName { what: "decoder", .. }));
+        assert!(matches!(refused(""), Error::UnknownName { what: "decoder", .. }));
     }
 }

@@ -171,7 +171,7 @@ pub trait Decode: shell::Sealed {
     /// Finds the `k` best paths, fewer if there are not so many legal ones; reuses the memory of `out`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::NoPath`].
+    /// [`Error::Argument`] for `k = 0`, [`Error::Unsupported`], [`Error::NoPath`].
     fn decode_into<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
@@ -193,7 +193,7 @@ pub trait Decode: shell::Sealed {
     /// The `k` best paths, fewer if there are not so many legal ones.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::NoPath`].
+    /// As [`Decode::decode_into`].
     fn decode_kbest<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,

@@ -37,13 +37,27 @@ impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
     }
 }
 
-/// The search of a decoder.
-pub(crate) trait Algorithm {
+/// The search of a decoder, and its option if it has one that users can type.
+pub(crate) trait Algorithm: Decode + Sized {
     /// Pushes the paths asked for, or as many as there are.
     ///
     /// # Errors
     /// [`crate::Error::NoPath`] if every path is forbidden.
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()>;
+
+    /// The same decoder with the option of `NAME:OPTION`.
+    ///
+    /// # Errors
+    /// That it takes none, or not this one.
+    fn with_option(self, option: &str) -> Result<Self> {
+        let reason = format!("it takes no option, so there is no `{option}` of it");
+        Err(Error::Unsupported { decoder: self.name(), reason })
+    }
+
+    /// The option that [`Algorithm::with_option`] would take, if it is not the default.
+    fn option(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What decoding does before and after the search. Only what has a search has it, so only the decoders of this crate
@@ -59,7 +73,7 @@ pub trait Sealed {
     ) -> Result<()>;
 }
 
-impl<D: Decode + Algorithm> Sealed for D {
+impl<D: Algorithm> Sealed for D {
     fn run<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
@@ -68,7 +82,7 @@ impl<D: Decode + Algorithm> Sealed for D {
         out: &mut Decoded<S>,
     ) -> Result<()> {
         if k == 0 {
-            return Err(Error::shape("k", "at least 1", 0));
+            return Err(Error::argument("k", "at least 1", k));
         }
         self.supports(k)?;
         out.clear(self.name());

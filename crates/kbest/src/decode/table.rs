@@ -58,6 +58,18 @@ macro_rules! decoders {
         }
 
         impl Algorithm for Decoder {
+            fn with_option(self, option: &str) -> Result<Self> {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.with_option(option).map(Decoder::$type),)+
+                }
+            }
+
+            fn option(&self) -> Option<String> {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.option(),)+
+                }
+            }
+
             fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.search(job),)+
