@@ -3,7 +3,6 @@
 //! All input is checked before the first line is written. A sequence without a legal path does not stop the run: its
 //! line has no paths and says why, and the exit code is 1.
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
@@ -76,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// The decoder that the options describe, if it can do what they ask.
 fn chosen(arguments: &Arguments) -> Result<Decoder> {
-    let mut decoder = decoders::by_name(&arguments.decoder)?;
+    let mut decoder = Decoder::by_name(&arguments.decoder)?;
     if let Some(name) = &arguments.heuristic {
         decoder = decoder.with_heuristic(name.parse()?)?;
     }
@@ -86,7 +85,7 @@ fn chosen(arguments: &Arguments) -> Result<Decoder> {
     if arguments.k == 0 {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
-    Decode::<f32>::supports(&decoder, arguments.k)?;
+    decoder.supports(arguments.k)?;
     Ok(decoder)
 }
 

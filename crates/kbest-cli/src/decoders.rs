@@ -1,10 +1,9 @@
-//! `kbest decoders`: the catalogue; and decoders by the names users type.
+//! `kbest decoders`: the catalogue.
 
 use crate::failure::Result;
 use crate::output::Output;
 use crate::table;
 use clap::Args;
-use kbest::Decoder;
 use kbest::decode::{Answers, CATALOGUE};
 use serde::Serialize;
 use std::io::Write;
@@ -58,28 +57,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         write!(output, "{}", table::aligned(&header, &[false; 5], &cells))?;
     }
     output.finish()
-}
-
-/// The decoder of a name as typed: `funnel`, `astar:m3` (with a heuristic), `beam:16` (with a width).
-pub(crate) fn by_name(typed: &str) -> Result<Decoder> {
-    let Some((name, option)) = typed.split_once(':') else { return Ok(Decoder::by_name(typed)?) };
-    let decoder = Decoder::by_name(name)?;
-    match option.parse() {
-        Ok(width) => Ok(decoder.with_width(width)?),
-        Err(_) => Ok(decoder.with_heuristic(option.parse()?)?),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_options() {
-        assert_eq!(by_name("beam:7").unwrap(), Decoder::by_name("beam").unwrap().with_width(7).unwrap());
-        assert!(by_name("astar:naive").is_ok());
-        for bad in ["astar:m77x", "astar:3", "beam:naive", "viterbi:2", "beam:0", "vitrebi", ""] {
-            assert!(by_name(bad).is_err(), "{bad}");
-        }
-    }
 }

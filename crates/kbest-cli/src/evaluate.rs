@@ -1,6 +1,5 @@
 //! `kbest evaluate`: how right a model's labels are, or labels that stand in a file already.
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::models;
 use crate::output::{Counted, Output};
@@ -8,7 +7,7 @@ use crate::text::{Answered, Constraints, Data, in_order, threads};
 use clap::Args;
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::scheme::{Layout, Scheme, Tagging};
-use kbest::{Model, Sequence};
+use kbest::{Decoder, Model, Sequence};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -115,7 +114,7 @@ fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result
 
 fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
     let threads = threads(arguments.threads)?;
-    let tagger = arguments.constraints.tagger(model, decoders::by_name(&arguments.decoder)?)?;
+    let tagger = arguments.constraints.tagger(model, Decoder::by_name(&arguments.decoder)?)?;
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, Some(model))?;
     let mut reader = source.open_labelled(file)?;

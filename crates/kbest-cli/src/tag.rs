@@ -1,13 +1,12 @@
 //! `kbest tag`: text in, labels out.
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::models;
 use crate::output::{Counted, Output};
 use crate::text::{Answered, Constraints, Data, Source, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, Writer};
-use kbest::{Decode, LabelId, Sequence, Tagger};
+use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,8 +63,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
     let threads = threads(arguments.threads)?;
-    let decoder = decoders::by_name(&arguments.decoder)?;
-    Decode::<f32>::supports(&decoder, arguments.k.unwrap_or(1))?;
+    let decoder = Decoder::by_name(&arguments.decoder)?;
+    decoder.supports(arguments.k.unwrap_or(1))?;
     let model = Arc::new(models::load(&arguments.model)?);
     let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
     let mut output = Output::create(arguments.output.as_deref())?;

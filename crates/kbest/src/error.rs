@@ -38,6 +38,16 @@ pub enum Error {
         /// The size it has.
         got: String,
     },
+    /// An argument or option whose value makes no sense: `k = 0`, a beam of width 0.
+    #[error("{what}: expected {expected}, got {got}")]
+    Argument {
+        /// Which argument.
+        what: String,
+        /// The values it may have.
+        expected: String,
+        /// The value it has.
+        got: String,
+    },
     /// A label that is not below the number of labels.
     #[error("{what}: label {label} is out of range, there are {labels} labels")]
     LabelOutOfRange {
@@ -149,6 +159,11 @@ impl Error {
     /// A [`Error::Shape`] from anything printable.
     pub fn shape(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Error::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+
+    /// A [`Error::Argument`] from anything printable.
+    pub fn argument(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
+        Error::Argument { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 
     /// A [`Error::Data`] from anything printable.

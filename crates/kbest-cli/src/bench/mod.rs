@@ -9,7 +9,6 @@ pub(crate) use compare::{compare, disagreements};
 pub(crate) use measure::{Contender, Plan, measure};
 pub(crate) use report::YARDSTICK;
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
@@ -93,8 +92,8 @@ fn decode(arguments: &DecodeArguments) -> Result<()> {
 pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder, usize)>> {
     if !names.is_empty() {
         let one = |name: &String| {
-            let decoder = decoders::by_name(name)?;
-            Decode::<f32>::supports(&decoder, k)?;
+            let decoder = Decoder::by_name(name)?;
+            decoder.supports(k)?;
             Ok((name.clone(), decoder, k))
         };
         let first = |i: &usize| !names[..*i].contains(&names[*i]); // a name said twice is measured once
@@ -103,7 +102,7 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
     let mut all = vec![];
     for entry in CATALOGUE {
         let decoder = Decoder::by_name(entry.name)?;
-        if Decode::<f32>::supports(&decoder, k).is_ok() {
+        if decoder.supports(k).is_ok() {
             all.push((entry.name.to_owned(), decoder, k));
         } else if entry.name == YARDSTICK {
             all.push((entry.name.to_owned(), decoder, 1)); // the yardstick of every table
@@ -118,7 +117,7 @@ fn chosen_for(names: &[String], ks: &[usize]) -> Result<Vec<(String, Decoder, us
     let named = chosen(names, fewest)?;
     let mut all = vec![];
     for &k in ks {
-        let able = named.iter().filter(|(_, decoder, _)| Decode::<f32>::supports(decoder, k).is_ok());
+        let able = named.iter().filter(|(_, decoder, _)| decoder.supports(k).is_ok());
         all.extend(able.map(|(name, decoder, _)| (name.clone(), decoder.clone(), k)));
     }
     all.extend(named.into_iter().filter(|(_, _, k)| *k != fewest)); // the yardstick, if it cannot find so many

@@ -3,7 +3,6 @@
 //! A new one needs a [`Name`], its options (each of which says in [`Algorithm::check`] whose it is) and an arm of
 //! [`Algorithm::trainer`].
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
@@ -12,7 +11,7 @@ use kbest::train::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
     PerceptronOptions, Trainer, TrainingSet, Update,
 };
-use kbest::{Model, Sequence};
+use kbest::{Decoder, Model, Sequence};
 use std::sync::Arc;
 
 /// A trainer of models of text.
@@ -209,7 +208,7 @@ impl Algorithm {
         let options = PerceptronOptions {
             averaging,
             update,
-            decoder: decoders::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
+            decoder: Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
             seed: self.seed,
             threads: self.threads.unwrap_or(1),
         };

@@ -10,11 +10,12 @@
 //! **Cost.** At most `T n` pushes for a sequence, `n` nodes a column.
 
 use super::Tally;
+use super::by_score::ByScore;
 use super::degenerate_lattice::{DegenerateLattice, Direction, Slot};
 use super::gather::GatherEdges;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// No node further on.
@@ -32,43 +33,14 @@ struct Link<S> {
     mixed: bool, // the tail has a degenerate label, this node included
 }
 
-/// A sequence that waits.
-#[derive(Debug, Clone, Copy)]
-struct Waiting<S> {
-    score: S,
-    link: u32,
-}
-
-/// Best first, then first come. Scores are legal, so this is a total order.
-impl<S: Float> Ord for Waiting<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = self.score.partial_cmp(&other.score).unwrap_or(Ordering::Equal);
-        by_score.then(other.link.cmp(&self.link))
-    }
-}
-impl<S: Float> PartialOrd for Waiting<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<S: Float> PartialEq for Waiting<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl<S: Float> Eq for Waiting<S> {}
+/// A sequence that waits, by the link its tail begins with: of equals the first come.
+type Waiting<S> = ByScore<S, Reverse<u32>>;
 
 /// Links and the heap.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory<S: Float> {
     links: Vec<Link<S>>,
     heap: BinaryHeap<Waiting<S>>,
-}
-
-impl<S: Float> Default for Memory<S> {
-    fn default() -> Self {
-        Memory { links: Vec::new(), heap: BinaryHeap::new() }
-    }
 }
 
 /// One search.
@@ -103,7 +75,7 @@ impl<'a, 'l, S: Float, E: GatherEdges<S>> Agenda<'a, 'l, S, E> {
         }
         let mut active = 0;
         for _ in 0..k.saturating_mul(2) {
-            let Some(Waiting { score, link }) = self.memory.heap.pop() else { break };
+            let Some(Waiting { score, item: Reverse(link) }) = self.memory.heap.pop() else { break };
             if self.memory.links.len() > MOST_LINKS {
                 break;
             }
@@ -125,7 +97,7 @@ impl<'a, 'l, S: Float, E: GatherEdges<S>> Agenda<'a, 'l, S, E> {
             return;
         }
         let link = self.link(t, slot, after, done);
-        self.memory.heap.push(Waiting { score, link });
+        self.memory.heap.push(Waiting { score, item: Reverse(link) });
     }
 
     fn link(&mut self, t: usize, slot: Slot, after: u32, done: S) -> u32 {

@@ -28,14 +28,15 @@
 //!
 //! **Paper.** Huang et al. (2012), sections 4.1 and 4.3; Hart, Nilsson & Raphael (1968).
 
+use super::by_score::ByScore;
 use super::gather::GatherEdges;
 use super::heuristic::{Estimates, Heuristic};
-use super::{Decode, Decoded, Scratch, Tally, astar_kbest, with_tally};
-use crate::error::{Error, Result};
+use super::trace_back::push_best;
+use super::{Algorithm, Decoded, Job, Tally, astar_kbest};
+use crate::error::Result;
 use crate::kernel::{Float, padded};
-use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
-use std::cmp::Ordering;
+use crate::lattice::Lattice;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A* search.
@@ -45,36 +46,12 @@ pub struct Astar {
     pub heuristic: Heuristic,
 }
 
-/// A node that waits to be opened.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting<S> {
-    pub f: S,
-    pub t: u32,
-    pub item: u32, // the label, or the number of a partial path
-}
-
-/// Largest `f` first; among equals the longer way, which nears a complete path; then the lower number. Scores are legal, so
-/// this is a total order.
-impl<S: Float> Ord for Waiting<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_f = self.f.partial_cmp(&other.f).unwrap_or(Ordering::Equal);
-        by_f.then(self.t.cmp(&other.t)).then(other.item.cmp(&self.item))
-    }
-}
-impl<S: Float> PartialOrd for Waiting<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<S: Float> PartialEq for Waiting<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl<S: Float> Eq for Waiting<S> {}
+/// A node that waits to be opened, by its `f`: its position and its label, or the number of a partial path. Among equals the
+/// longer way comes first, which nears a complete path, then the lower number.
+pub(super) type Waiting<S> = ByScore<S, (u32, Reverse<u32>)>;
 
 /// Forward scores, estimates and the heap.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory<S: Float> {
     pub(super) estimates: Estimates<S>,
     pub(super) heap: BinaryHeap<Waiting<S>>,
@@ -84,48 +61,25 @@ pub(crate) struct Memory<S: Float> {
     pub(super) kbest: astar_kbest::Memory<S>,
 }
 
-impl<S: Float> Default for Memory<S> {
-    fn default() -> Self {
-        Memory {
-            estimates: Estimates::default(),
-            heap: BinaryHeap::new(),
-            row: Vec::new(),
-            g: Vec::new(),
-            opened: Vec::new(),
-            kbest: astar_kbest::Memory::default(),
+impl Algorithm for Astar {
+    fn with_option(self, option: &str) -> Result<Self> {
+        Ok(Astar { heuristic: option.parse()? })
+    }
+
+    fn option(&self) -> Option<String> {
+        (*self != Astar::default()).then(|| self.heuristic.name().into())
+    }
+
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
+        let memory = &mut scratch.astar;
+        memory.estimates.fill(self.heuristic, lattice, edges, tally);
+        memory.row.resize(padded(lattice.labels()), S::FORBIDDEN);
+        memory.heap.clear();
+        match k {
+            1 => one_best(lattice, edges, memory, tally, out),
+            _ => astar_kbest::k_best(lattice, edges, k, memory, tally, out),
         }
-    }
-}
-
-impl<S: Float> Decode<S> for Astar {
-    fn name(&self) -> &'static str {
-        "astar"
-    }
-
-    fn supports(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.astar;
-                memory.estimates.fill(self.heuristic, lattice, edges, tally);
-                memory.row.resize(padded(lattice.labels()), S::FORBIDDEN);
-                memory.heap.clear();
-                if k == 1 {
-                    one_best(lattice, edges, memory, tally, out)
-                } else {
-                    astar_kbest::k_best(lattice, edges, k, memory, tally, out)
-                }
-            })
-        })
     }
 }
 
@@ -153,15 +107,15 @@ fn one_best<S: Float>(
         if last == 0 {
             best = best.larger(lattice.with_end_score(score, y));
         } else if !(score + estimates.at(0, places[y])).is_forbidden() {
-            heap.push(Waiting { f: score + estimates.at(0, places[y]), t: 0, item: y as u32 });
+            heap.push(Waiting { score: score + estimates.at(0, places[y]), item: (0, Reverse(y as u32)) });
         }
     }
-    while let Some(Waiting { f, t, item }) = heap.pop() {
+    while let Some(Waiting { score: f, item: (t, Reverse(p)) }) = heap.pop() {
         // f bounds every path on from here: all that still wait are strictly worse than a complete path.
         if f < best - slack {
             break;
         }
-        let (t, p) = (t as usize, item as usize);
+        let (t, p) = (t as usize, p as usize);
         if std::mem::replace(&mut opened[t * labels + p], true) {
             continue;
         }
@@ -186,7 +140,7 @@ fn one_best<S: Float>(
             let f = reached + estimates.at(next, places[y]);
             // The same bound: what lies below the best complete path by more than the slack need not wait.
             if f >= best - slack && !f.is_forbidden() {
-                heap.push(Waiting { f, t: next as u32, item: y as u32 });
+                heap.push(Waiting { score: f, item: (next as u32, Reverse(y as u32)) });
             }
         }
     }
@@ -194,7 +148,8 @@ fn one_best<S: Float>(
         sweep(lattice, edges, best - slack, memory, tally);
     }
     let g = &memory.g;
-    read_back(lattice, edges, |t, y| g[t * labels + y], out)
+    let column = |t: usize| (0..).zip(g[t * labels..(t + 1) * labels].iter().copied());
+    push_best(lattice, edges, column, out)
 }
 
 /// Forward scores of all nodes that a path no worse than the threshold may go through, position by position.
@@ -226,41 +181,4 @@ fn sweep<S: Float>(
         }
         S::add_row(&mut after[..labels], lattice.node_row(t + 1));
     }
-}
-
-/// Reads the best path back from forward scores by plain Viterbi's tie rule: the lowest last label, then the lowest
-/// predecessor among those with an equal score before the node is added.
-pub(super) fn read_back<S: Float>(
-    lattice: &Lattice<'_, S>,
-    edges: &impl GatherEdges<S>,
-    g: impl Fn(usize, usize) -> S,
-    out: &mut Decoded<S>,
-) -> Result<()> {
-    let (labels, last) = (lattice.labels(), lattice.positions() - 1);
-    let lowest_best = |score: &dyn Fn(usize) -> S| {
-        let mut best = (S::FORBIDDEN, 0);
-        for y in 0..labels {
-            let score = score(y);
-            if score > best.0 {
-                best = (score, y);
-            }
-        }
-        best
-    };
-    let (score, mut y) = lowest_best(&|y| lattice.with_end_score(g(last, y), y));
-    if score.is_forbidden() {
-        return Err(Error::NoPath);
-    }
-    let path = out.push_path(last + 1, score);
-    path[last] = y as LabelId;
-    for t in (1..=last).rev() {
-        // Edges from nodes never reached are not asked for: they may cost a call.
-        let through = |p| match g(t - 1, p) {
-            score if score.is_forbidden() => score,
-            score => score + edges.get(t, p, y),
-        };
-        y = lowest_best(&through).1;
-        path[t - 1] = y as LabelId;
-    }
-    Ok(())
 }

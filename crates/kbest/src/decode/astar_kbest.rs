@@ -13,15 +13,17 @@
 //! **Cost.** At most `k T L` partial paths are opened, `k T L^2` edges; memory for the partial paths found. Many equal scores
 //! do not change that: a partial path no better than the `k` known ones is dropped at once.
 
-use super::astar::{self, Waiting, read_back};
+use super::astar::{self, Waiting};
+use super::by_score::ByScore;
 use super::gather::GatherEdges;
 use super::heuristic::Estimates;
+use super::trace_back::push_best;
 use super::{Decoded, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// No partial path.
@@ -37,30 +39,7 @@ struct Partial<S> {
 }
 
 /// A partial path kept at a node; the worst is the greatest, of equals the last come.
-#[derive(Debug, Clone, Copy)]
-struct Kept<S> {
-    g: S,
-    item: u32,
-}
-
-/// Scores are legal, so this is a total order.
-impl<S: Float> Ord for Kept<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = other.g.partial_cmp(&self.g).unwrap_or(Ordering::Equal);
-        by_score.then(self.item.cmp(&other.item))
-    }
-}
-impl<S: Float> PartialOrd for Kept<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<S: Float> PartialEq for Kept<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl<S: Float> Eq for Kept<S> {}
+type Kept<S> = Reverse<ByScore<S, Reverse<u32>>>;
 
 /// The best partial paths of a node.
 #[derive(Debug)]
@@ -78,25 +57,13 @@ impl<S: Float> Default for Node<S> {
 }
 
 /// Partial paths and the nodes that keep them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory<S: Float> {
     partials: Vec<Partial<S>>,
     nodes: Vec<Node<S>>,     // T x L, and more from longer sequences
     complete: Vec<(S, u32)>, // at most k, best first
     path: Vec<LabelId>,
     column: Vec<u32>, // the partial paths of a position, for the sweep
-}
-
-impl<S: Float> Default for Memory<S> {
-    fn default() -> Self {
-        Memory {
-            partials: Vec::new(),
-            nodes: Vec::new(),
-            complete: Vec::new(),
-            path: Vec::new(),
-            column: Vec::new(),
-        }
-    }
 }
 
 impl<S: Float> Memory<S> {
@@ -120,14 +87,14 @@ impl<S: Float> Memory<S> {
             return Ok(None);
         }
         let item = self.partials.len() as u32;
-        node.kept.push(Kept { g, item });
+        node.kept.push(Reverse(ByScore { score: g, item: Reverse(item) }));
         if node.kept.len() > k
-            && let Some(worst) = node.kept.pop()
+            && let Some(Reverse(ByScore { item: Reverse(worst), .. })) = node.kept.pop()
         {
-            self.partials[worst.item as usize].dropped = true;
+            self.partials[worst as usize].dropped = true;
         }
         if node.kept.len() == k {
-            node.worst = node.kept.peek().map_or(S::FORBIDDEN, |worst| worst.g);
+            node.worst = node.kept.peek().map_or(S::FORBIDDEN, |worst| worst.0.score);
         }
         node.best = node.best.larger(g);
         if item == NONE {
@@ -183,7 +150,7 @@ pub(super) fn k_best<S: Float>(
     let mut improved_late = false; // some node got a better partial path after k others were opened
     tally.round();
     search.start(|waiting| heap.push(waiting))?;
-    while let Some(Waiting { f, t, item }) = heap.pop() {
+    while let Some(Waiting { score: f, item: (t, Reverse(item)) }) = heap.pop() {
         // f bounds every completion: all that still wait are strictly worse than k complete paths.
         if f < search.threshold() {
             break;
@@ -204,7 +171,8 @@ pub(super) fn k_best<S: Float>(
         search.sweep(tally)?;
     }
     // The tie rule of the best path looks at all equally good ones, not only at the k that were kept.
-    read_back(lattice, edges, |t, y| paths.nodes[t * labels + y].best, out)?;
+    let column = |t: usize| (0..).zip(paths.nodes[t * labels..(t + 1) * labels].iter().map(|node| node.best));
+    push_best(lattice, edges, column, out)?;
     for i in 0..paths.complete.len() {
         let (score, mut at) = paths.complete[i];
         paths.path.resize(last + 1, 0);
@@ -254,7 +222,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         if t == last {
             self.paths.finish(self.k, self.lattice.with_end_score(g, y), item);
         } else {
-            wait(Waiting { f, t: t as u32, item });
+            wait(Waiting { score: f, item: (t as u32, Reverse(item)) });
         }
         Ok(())
     }
@@ -297,7 +265,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         for t in 0..last {
             column.clear();
             let nodes = &self.paths.nodes[t * labels..(t + 1) * labels];
-            column.extend(nodes.iter().flat_map(|node| node.kept.iter().map(|kept| kept.item)));
+            column.extend(nodes.iter().flat_map(|node| node.kept.iter().map(|kept| kept.0.item.0)));
             for &item in &column {
                 let Partial { g, label, .. } = self.paths.partials[item as usize];
                 let f = g + self.estimates.at(t, self.places[label as usize]);

@@ -24,8 +24,10 @@
 //! **Paper.** The baseline of Huang et al. (2012, Tables 4 and 5) and of Esposito & Radicioni (2009, section 6.6.2); the
 //! certificate is ours.
 
+use super::gather::GatherEdges;
 use super::path_space::{self, Columns, PathSpace, Survivors};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::trace_back::{lowest_best, trace_back};
+use super::{Algorithm, Decoded, Job, Scratch, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, argmax, padded};
 use crate::label::LabelId;
@@ -65,33 +67,26 @@ struct Kept<S> {
     lost: S,
 }
 
-impl<S: Float> Decode<S> for Beam {
-    fn name(&self) -> &'static str {
-        "beam"
+impl Algorithm for Beam {
+    fn with_option(self, option: &str) -> Result<Self> {
+        let width = option.parse().ok().filter(|&width| width > 0);
+        let width = width.ok_or_else(|| Error::argument("beam width", "a number, at least 1", option))?;
+        Ok(Beam { width })
     }
 
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
+    fn option(&self) -> Option<String> {
+        (*self != Beam::default()).then(|| self.width.to_string())
     }
 
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.beam;
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let mut width = self.width.max(k).max(1);
-                while !try_width(lattice, edges, width, k, memory, tally, out) {
-                    out.clear("beam");
-                    width *= 2; // a beam as wide as the lattice drops nothing, so this ends
-                }
-                if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
-            })
-        })
+        let mut width = self.width.max(k).max(1);
+        while !try_width(lattice, edges, width, k, memory, tally, out) {
+            out.clear_paths();
+            width *= 2; // a beam as wide as the lattice drops nothing, so this ends
+        }
+        if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }
 
@@ -115,24 +110,7 @@ impl Beam {
             return Ok(());
         }
         let memory = &mut scratch.beam;
-        with_edges!(lattice, |edges| {
-            memory.begin(lattice);
-            let last = lattice.positions() - 1;
-            let mut t = 0;
-            loop {
-                let rest = memory.keep_best(self.width.max(1));
-                // In the beam is what scores as much as the best path that ends in the same label.
-                let score = lattice.prefix_score(&gold[..=t])?;
-                let alive = memory.kept.iter().any(|kept| kept.label == gold[t] && kept.held == score);
-                if !alive || t == last {
-                    break;
-                }
-                t += 1;
-                memory.step(lattice, edges, t, rest);
-            }
-            memory.offsets.push(memory.labels.len());
-            memory.trace(lattice, edges, t, prefix)
-        })
+        with_edges!(lattice, |edges| memory.follow(lattice, edges, self.width.max(1), gold, prefix))
     }
 }
 
@@ -157,8 +135,8 @@ fn try_width<S: Float>(
 }
 
 impl<S: Float> Memory<S> {
-    /// Fills in the kept labels of all positions (of the last one all that are legal), and returns an upper bound, end
-    /// score included, of the paths through a dropped label.
+    /// Fills in the kept labels of all positions, and returns an upper bound, end score included, of the paths through a
+    /// dropped label.
     fn forward(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -177,7 +155,7 @@ impl<S: Float> Memory<S> {
         }
         let bound =
             (0..labels).map(|y| lattice.with_end_score(self.lost[y], y)).fold(S::FORBIDDEN, S::larger);
-        self.keep_best(labels);
+        self.keep_best_ends(lattice, width);
         tally.nodes(last, self.kept.len());
         self.offsets.push(self.labels.len());
         bound
@@ -197,33 +175,38 @@ impl<S: Float> Memory<S> {
         }
     }
 
-    /// The best path through the kept labels that ends at position `last`, by the tie rule.
-    fn trace(
-        &self,
+    /// Searches until `gold` has fallen out of the beam, or to the end; the best labels so far go into `prefix`.
+    fn follow(
+        &mut self,
         lattice: &Lattice<'_, S>,
         edges: &impl EdgeScores<S>,
-        last: usize,
-        path: &mut Vec<LabelId>,
+        width: usize,
+        gold: &[LabelId],
+        prefix: &mut Vec<LabelId>,
     ) -> Result<()> {
-        let ends_here = last + 1 == lattice.positions();
-        path.resize(last + 1, 0);
-        for t in (0..=last).rev() {
-            let after = path.get(t + 1).copied();
-            let score = |y: LabelId, held: S| match after {
-                Some(after) => held + edges.get(t + 1, y as usize, after as usize),
-                None if ends_here => lattice.with_end_score(held, y as usize),
-                None => held,
-            };
-            let at = self.offsets[t]..self.offsets[t + 1];
-            let mut best = None;
-            for (&y, &held) in self.labels[at.clone()].iter().zip(&self.scores[at]) {
-                let score = score(y, held);
-                if !score.is_forbidden() && best.is_none_or(|(_, most)| score > most) {
-                    best = Some((y, score)); // labels rise, so the lowest of equals stays
-                }
+        self.begin(lattice);
+        let last = lattice.positions() - 1;
+        let mut t = 0;
+        loop {
+            let rest = self.keep_best(width);
+            // In the beam is what scores as much as the best path that ends in the same label.
+            let score = lattice.prefix_score(&gold[..=t])?;
+            let alive = self.kept.iter().any(|kept| kept.label == gold[t] && kept.held == score);
+            if !alive || t == last {
+                break;
             }
-            path[t] = best.ok_or(Error::NoPath)?.0;
+            t += 1;
+            self.step(lattice, edges, t, rest);
         }
+        self.offsets.push(self.labels.len());
+        let column = |t: usize| {
+            let at = self.offsets[t]..self.offsets[t + 1];
+            self.labels[at.clone()].iter().copied().zip(self.scores[at].iter().copied())
+        };
+        let end = |score, y| if t == last { lattice.with_end_score(score, y as usize) } else { score };
+        let (y, _) = lowest_best(column(t).map(|(y, score)| (y, end(score, y)))).ok_or(Error::NoPath)?;
+        prefix.resize(t + 1, 0);
+        trace_back(edges, column, y, prefix);
         Ok(())
     }
 
@@ -241,6 +224,22 @@ impl<S: Float> Memory<S> {
         self.labels.extend(self.kept.iter().map(|kept| kept.label));
         self.scores.extend(self.kept.iter().map(|kept| kept.held));
         S::largest(&self.held).larger(S::largest(&self.lost))
+    }
+
+    /// Keeps the `width` best labels of the last position, end scores included. Those dropped need no bound: a beam is at
+    /// least `k` wide, so `k` paths that end in kept labels score no less, and of equals have the lower labels.
+    fn keep_best_ends(&mut self, lattice: &Lattice<'_, S>, width: usize) {
+        let Some(end) = lattice.end() else {
+            self.keep_best(width);
+            return;
+        };
+        let first = self.labels.len();
+        self.row.copy_from_slice(&self.held);
+        S::add_row(&mut self.held[..end.len()], end);
+        self.keep_best(width);
+        // Paths are enumerated from scores without the end.
+        self.scores.truncate(first);
+        self.scores.extend(self.labels[first..].iter().map(|&y| self.row[y as usize]));
     }
 
     /// The rows of position `t` from what was kept at `t - 1`, and from a bound of what was not.

@@ -24,11 +24,12 @@
 //! the opened vertices, not with `T L`. **When not.** Edges as strong as nodes: most vertices are opened, one by one.
 //! **Paper.** Esposito & Radicioni (2009), section 4, Algorithms 2-4; the recursion of Algorithm 4 is a work list here.
 
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::gather::GatherEdges;
+use super::{Algorithm, Decoded, Job, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{EdgeScores, Lattice, with_edges};
+use crate::lattice::{EdgeScores, Lattice};
 use std::cmp::Ordering;
 
 /// Labels of a layer that are sorted at first.
@@ -83,24 +84,10 @@ struct Opening<S> {
     from_label: LabelId,
 }
 
-impl<S: Float> Decode<S> for CarpeDiem {
-    fn name(&self) -> &'static str {
-        "carpediem"
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.carpediem;
-                Search { lattice, edges, bound: self.bound, memory, tally }.run(out)
-            })
-        })
+impl Algorithm for CarpeDiem {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, scratch, tally, out, .. } = job;
+        Search { lattice, edges, bound: self.bound, memory: &mut scratch.carpediem, tally }.run(out)
     }
 }
 
@@ -310,7 +297,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::Edges;
+    use crate::lattice::{Edges, with_edges};
 
     /// Writes down the vertices in the order in which they are opened.
     #[derive(Default)]

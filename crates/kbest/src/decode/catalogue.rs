@@ -1,12 +1,15 @@
 //! The decoders by name: for command lines, bindings and reports.
 
+use super::gather::GatherEdges;
+use super::table::decoders;
 use super::{
-    Astar, Auto, Beam, CarpeDiem, Decode, Decoded, Expansion, Funnel, Heuristic, IterativeAstar,
-    IterativeViterbiAstar, Scratch, Staggered, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
+    Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Expansion, Funnel, Heuristic, IterativeAstar,
+    IterativeViterbiAstar, Job, Staggered, Tally, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
-use crate::lattice::Lattice;
+use std::fmt;
+use std::str::FromStr;
 
 /// How many paths a decoder can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,136 +35,93 @@ pub struct Entry {
     pub cost: &'static str,
     /// When to take it.
     pub advice: &'static str,
+    /// Where it is explained: `docs/decoders/PAGE.md`.
+    pub page: &'static str,
 }
 
-/// All decoders, `auto` first.
-pub const CATALOGUE: &[Entry] = &[
-    Entry {
-        name: "auto",
-        answers: Answers::Both,
-        exact: true,
-        cost: "that of the decoder it picks",
-        advice: "the default: looks at the lattice and picks one of the others",
-    },
-    Entry {
-        name: "funnel",
-        answers: Answers::Both,
-        exact: true,
-        cost: "T L to T L^2",
-        advice: "ours: reads each node score once and opens few labels; best from about 50 labels on",
-    },
-    Entry {
-        name: "viterbi",
-        answers: Answers::Both,
-        exact: true,
-        cost: "k T L^2",
-        advice: "the textbook, scalar and short: the reference the others are tested against",
-    },
-    Entry {
-        name: "viterbi-simd",
-        answers: Answers::One,
-        exact: true,
-        cost: "T L^2 / 16",
-        advice: "vector instructions; the safe choice when nothing can be pruned",
-    },
-    Entry {
-        name: "viterbi-sparse",
-        answers: Answers::One,
-        exact: true,
-        cost: "T (L + exceptions)",
-        advice: "edges with one base value and few exceptions; its time does not depend on the scores",
-    },
-    Entry {
-        name: "carpediem",
-        answers: Answers::One,
-        exact: true,
-        cost: "T L log L to T L^2",
-        advice: "Esposito & Radicioni 2009: strong nodes, weak edges",
-    },
-    Entry {
-        name: "staggered",
-        answers: Answers::One,
-        exact: true,
-        cost: "T L to T L^2",
-        advice: "Kaji et al. 2010: labels ranked by frequency, doubled in every column",
-    },
-    Entry {
-        name: "staggered-column",
-        answers: Answers::One,
-        exact: true,
-        cost: "T L upwards",
-        advice: "Kaji et al. 2010, SD+C-EXP: doubled only where the best path needs it",
-    },
-    Entry {
-        name: "astar",
-        answers: Answers::Both,
-        exact: true,
-        cost: "k T L to k T L^2 log",
-        advice: "Huang et al. 2012: best-first search; choose --heuristic",
-    },
-    Entry {
-        name: "iterative-astar",
-        answers: Answers::One,
-        exact: true,
-        cost: "T to T L^2 log",
-        advice: "Huang et al. 2012: A* on lattices that grow",
-    },
-    Entry {
-        name: "viterbi-astar",
-        answers: Answers::Many,
-        exact: true,
-        cost: "T L^2 / 16 + k T L",
-        advice: "Huang et al. 2012: one forward pass, then paths from the back, best first",
-    },
-    Entry {
-        name: "iterative-viterbi-astar",
-        answers: Answers::Many,
-        exact: true,
-        cost: "k T L upwards",
-        advice: "Huang et al. 2012: viterbi-astar on lattices that grow; for many labels and small k",
-    },
-    Entry {
-        name: "beam",
-        answers: Answers::Both,
-        exact: false,
-        cost: "T L max(width, k)",
-        advice: "keeps --width labels a position; says whether the answer is proven all the same",
-    },
-];
+decoders! {
+    Auto: page "auto" {
+        "auto" => Auto::default(),
+            answers: Both, exact: true,
+            cost: "that of the decoder it picks",
+            advice: "the default: looks at the lattice and picks one of the others";
+    }
+    Funnel: memory funnel, page "funnel" {
+        "funnel" => Funnel,
+            answers: Both, exact: true,
+            cost: "T L to T L^2",
+            advice: "ours: reads each node score once and opens few labels; best from about 50 labels on";
+    }
+    Viterbi: memory viterbi, page "viterbi" {
+        "viterbi" => Viterbi,
+            answers: Both, exact: true,
+            cost: "k T L^2",
+            advice: "the textbook, scalar and short: the reference the others are tested against";
+    }
+    ViterbiSimd: memory viterbi_simd, page "viterbi-simd" {
+        "viterbi-simd" => ViterbiSimd,
+            answers: One, exact: true,
+            cost: "T L^2 / 16",
+            advice: "vector instructions; the safe choice when nothing can be pruned";
+    }
+    ViterbiSparse: memory viterbi_sparse, page "viterbi-sparse" {
+        "viterbi-sparse" => ViterbiSparse,
+            answers: One, exact: true,
+            cost: "T (L + exceptions)",
+            advice: "edges with one base value and few exceptions; its time does not depend on the scores";
+    }
+    CarpeDiem: memory carpediem, page "carpediem" {
+        "carpediem" => CarpeDiem::default(),
+            answers: One, exact: true,
+            cost: "T L log L to T L^2",
+            advice: "Esposito & Radicioni 2009: strong nodes, weak edges";
+    }
+    Staggered: memory staggered, page "staggered" {
+        "staggered" => Staggered { expansion: Expansion::AllColumns },
+            answers: One, exact: true,
+            cost: "T L to T L^2",
+            advice: "Kaji et al. 2010: labels ranked by frequency, doubled in every column";
+        "staggered-column" => Staggered { expansion: Expansion::ColumnsOnPath },
+            answers: One, exact: true,
+            cost: "T L upwards",
+            advice: "Kaji et al. 2010, SD+C-EXP: doubled only where the best path needs it";
+    }
+    Astar: memory astar, page "astar" {
+        "astar" => Astar::default(),
+            answers: Both, exact: true,
+            cost: "k T L to k T L^2 log",
+            advice: "Huang et al. 2012: best-first search; choose --heuristic";
+    }
+    IterativeAstar: memory iterative_astar, page "iterative-astar" {
+        "iterative-astar" => IterativeAstar,
+            answers: One, exact: true,
+            cost: "T to T L^2 log",
+            advice: "Huang et al. 2012: A* on lattices that grow";
+    }
+    ViterbiAstar: memory viterbi_astar, page "viterbi-astar" {
+        "viterbi-astar" => ViterbiAstar::default(),
+            answers: Many, exact: true,
+            cost: "T L^2 / 16 + k T L",
+            advice: "Huang et al. 2012: one forward pass, then paths from the back, best first";
+    }
+    IterativeViterbiAstar: memory iterative_viterbi_astar, page "iterative-viterbi-astar" {
+        "iterative-viterbi-astar" => IterativeViterbiAstar,
+            answers: Many, exact: true,
+            cost: "k T L upwards",
+            advice: "Huang et al. 2012: viterbi-astar on lattices that grow; for many labels and small k";
+    }
+    Beam: memory beam, page "beam" {
+        "beam" => Beam::default(),
+            answers: Both, exact: false,
+            cost: "T L max(width, k)",
+            advice: "keeps --width labels a position; says whether the answer is proven all the same";
+    }
+}
 
 /// "use viterbi, ..." for error messages.
 pub(super) fn those_for_k() -> String {
     let names: Vec<_> = CATALOGUE.iter().filter(|e| e.answers != Answers::One).map(|e| e.name).collect();
     format!("decoders for k > 1: {}", names.join(", "))
-}
-
-/// Any decoder, chosen at run time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decoder {
-    /// [`Auto`].
-    Auto(Auto),
-    /// [`Funnel`].
-    Funnel(Funnel),
-    /// [`Viterbi`].
-    Viterbi(Viterbi),
-    /// [`ViterbiAstar`].
-    ViterbiAstar(ViterbiAstar),
-    /// [`ViterbiSimd`].
-    ViterbiSimd(ViterbiSimd),
-    /// [`ViterbiSparse`].
-    ViterbiSparse(ViterbiSparse),
-    /// [`CarpeDiem`].
-    CarpeDiem(CarpeDiem),
-    /// [`Staggered`], with either expansion.
-    Staggered(Staggered),
-    /// [`Astar`].
-    Astar(Astar),
-    /// [`IterativeAstar`].
-    IterativeAstar(IterativeAstar),
-    /// [`IterativeViterbiAstar`].
-    IterativeViterbiAstar(IterativeViterbiAstar),
-    /// [`Beam`].
-    Beam(Beam),
 }
 
 impl Default for Decoder {
@@ -171,30 +131,31 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The decoder of that name, with default options.
+    /// The decoder of that name, with its option behind a colon if it has one: `funnel`, `astar:m3` (the heuristic),
+    /// `beam:16` (the width).
+    ///
+    /// ```
+    /// use kbest::{Decoder, decode::Beam};
+    /// let decoder = Decoder::by_name("beam:16")?;
+    /// assert_eq!(decoder, Decoder::Beam(Beam { width: 16 }));
+    /// assert_eq!(decoder.to_string(), "beam:16");
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownName`] with the names there are.
+    /// [`Error::UnknownName`] with the names there are, of decoders or of heuristics; [`Error::Argument`] for a width that
+    /// is none; [`Error::Unsupported`] for an option of a decoder that takes none.
     pub fn by_name(name: &str) -> Result<Self> {
-        Ok(match name {
-            "auto" => Decoder::Auto(Auto::default()),
-            "funnel" => Decoder::Funnel(Funnel),
-            "viterbi" => Decoder::Viterbi(Viterbi),
-            "viterbi-astar" => Decoder::ViterbiAstar(ViterbiAstar::default()),
-            "viterbi-simd" => Decoder::ViterbiSimd(ViterbiSimd),
-            "viterbi-sparse" => Decoder::ViterbiSparse(ViterbiSparse),
-            "carpediem" => Decoder::CarpeDiem(CarpeDiem::default()),
-            "staggered" => Decoder::Staggered(Staggered { expansion: Expansion::AllColumns }),
-            "staggered-column" => Decoder::Staggered(Staggered { expansion: Expansion::ColumnsOnPath }),
-            "astar" => Decoder::Astar(Astar::default()),
-            "iterative-astar" => Decoder::IterativeAstar(IterativeAstar),
-            "iterative-viterbi-astar" => Decoder::IterativeViterbiAstar(IterativeViterbiAstar),
-            "beam" => Decoder::Beam(Beam::default()),
-            _ => {
-                let expected = CATALOGUE.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
-                return Err(Error::UnknownName { what: "decoder", name: name.into(), expected });
-            }
-        })
+        let (name, option) = name.split_once(':').map_or((name, None), |(name, option)| (name, Some(option)));
+        let decoder = Self::named(name).ok_or_else(|| Error::UnknownName {
+            what: "decoder",
+            name: name.into(),
+            expected: CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        })?;
+        match option {
+            Some(option) => decoder.with_option(option),
+            None => Ok(decoder),
+        }
     }
 
     /// Sets the heuristic of A*.
@@ -206,7 +167,7 @@ impl Decoder {
             Decoder::Astar(_) => Ok(Decoder::Astar(Astar { heuristic })),
             other => {
                 let reason = "only astar takes a heuristic".into();
-                Err(Error::Unsupported { decoder: other.entry().name, reason })
+                Err(Error::Unsupported { decoder: other.name(), reason })
             }
         }
     }
@@ -214,60 +175,45 @@ impl Decoder {
     /// Sets the width of the beam.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for decoders without one, [`Error::Shape`] for width 0.
+    /// [`Error::Unsupported`] for decoders without one, [`Error::Argument`] for width 0.
     pub fn with_width(self, width: usize) -> Result<Self> {
         match self {
-            Decoder::Beam(_) if width == 0 => Err(Error::shape("beam width", "at least 1", 0)),
+            Decoder::Beam(_) if width == 0 => Err(Error::argument("beam width", "at least 1", width)),
             Decoder::Beam(_) => Ok(Decoder::Beam(Beam { width })),
             other => {
                 let reason = "only beam takes a width".into();
-                Err(Error::Unsupported { decoder: other.entry().name, reason })
+                Err(Error::Unsupported { decoder: other.name(), reason })
             }
         }
     }
+}
 
-    /// What the catalogue says of it.
-    pub fn entry(&self) -> &'static Entry {
-        let name = Decode::<f32>::name(self);
-        CATALOGUE.iter().find(|entry| entry.name == name).expect("every decoder is in the catalogue")
+/// As [`Decoder::by_name`].
+impl FromStr for Decoder {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::by_name(name)
     }
 }
 
-/// Runs one expression with the decoder as its own type.
-macro_rules! with_decoder {
-    ($decoder:expr, |$inner:ident| $body:expr) => {
-        match $decoder {
-            Decoder::Auto($inner) => $body,
-            Decoder::Funnel($inner) => $body,
-            Decoder::Viterbi($inner) => $body,
-            Decoder::ViterbiAstar($inner) => $body,
-            Decoder::ViterbiSimd($inner) => $body,
-            Decoder::ViterbiSparse($inner) => $body,
-            Decoder::CarpeDiem($inner) => $body,
-            Decoder::Staggered($inner) => $body,
-            Decoder::Astar($inner) => $body,
-            Decoder::IterativeAstar($inner) => $body,
-            Decoder::IterativeViterbiAstar($inner) => $body,
-            Decoder::Beam($inner) => $body,
-        }
-    };
+/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not shown.
+impl fmt::Display for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.option().map_or(Ok(()), |option| write!(f, ":{option}"))
+    }
 }
 
-impl<S: Float> Decode<S> for Decoder {
-    fn name(&self) -> &'static str {
-        with_decoder!(self, |decoder| Decode::<S>::name(decoder))
+impl<S: Float> Scratch<S> {
+    /// Empty working memory.
+    pub fn new() -> Self {
+        Self::default()
     }
-    fn supports(&self, k: usize) -> Result<()> {
-        with_decoder!(self, |decoder| Decode::<S>::supports(decoder, k))
-    }
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_decoder!(self, |decoder| decoder.search(lattice, k, scratch, out))
+
+    /// The same, counting the work.
+    pub fn counting() -> Self {
+        Scratch { counting: true, ..Self::default() }
     }
 }
 
@@ -279,8 +225,8 @@ mod tests {
     fn names_lead_to_decoders_and_back() {
         for entry in CATALOGUE {
             let decoder = Decoder::by_name(entry.name).unwrap();
-            assert_eq!(decoder.entry().name, entry.name);
-            let many = Decode::<f32>::supports(&decoder, 2).is_ok();
+            assert_eq!(decoder.name(), entry.name);
+            let many = decoder.supports(2).is_ok();
             assert_eq!(many, entry.answers != Answers::One, "{}", entry.name);
         }
         let error = Decoder::by_name("vitrebi").unwrap_err().to_string();
@@ -288,5 +234,26 @@ mod tests {
         assert!(Decoder::by_name("viterbi").unwrap().with_width(4).is_err());
         assert!(Decoder::by_name("beam").unwrap().with_width(0).is_err());
         assert!(Decoder::by_name("beam").unwrap().with_heuristic(Heuristic::Naive).is_err());
+    }
+
+    #[test]
+    fn options_follow_the_name() {
+        assert_eq!("beam:7".parse(), Decoder::by_name("beam").unwrap().with_width(7));
+        assert_eq!("astar:m3".parse(), Decoder::by_name("astar").unwrap().with_heuristic(Heuristic::M3));
+        let heuristics = Heuristic::ALL.map(|heuristic| format!("astar:{}", heuristic.name()));
+        let names = CATALOGUE.iter().map(|entry| entry.name.to_owned()).chain(heuristics);
+        for name in names.chain(["beam:8", "beam:70"].map(String::from)) {
+            let decoder: Decoder = name.parse().unwrap();
+            assert_eq!(decoder.to_string().parse(), Ok(decoder.clone()), "{name}");
+            assert!(name.starts_with(&decoder.to_string()), "{name}");
+        }
+        let refused = |name: &str| Decoder::by_name(name).unwrap_err();
+        assert!(matches!(refused("astar:3"), Error::UnknownName { what: "heuristic", .. }));
+        assert!(matches!(refused("beam:naive"), Error::Argument { .. }));
+        assert!(matches!(refused("beam:0"), Error::Argument { .. }));
+        assert!(matches!(refused("viterbi:2"), Error::Unsupported { decoder: "viterbi", .. }));
+        assert!(matches!(refused("funnel:"), Error::Unsupported { decoder: "funnel", .. }));
+        assert!(matches!(refused("vitrebi:2"), Error::UnknownName { what: "decoder", .. }));
+        assert!(matches!(refused(""), Error::UnknownName { what: "decoder", .. }));
     }
 }

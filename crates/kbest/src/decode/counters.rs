@@ -62,20 +62,3 @@ impl Tally for Uncounted {
     #[inline(always)]
     fn round(&mut self) {}
 }
-
-/// Runs a search with a counting or an empty tally, as the scratch wishes, and puts the counts into the answer.
-macro_rules! with_tally {
-    ($lattice:expr, $scratch:expr, $out:expr, |$tally:ident| $body:expr) => {
-        if $scratch.counting {
-            let mut counters = $crate::decode::Counters::over($lattice.positions());
-            let $tally = &mut counters;
-            let answer = $body;
-            $out.counters = Some(counters);
-            answer
-        } else {
-            let $tally = &mut $crate::decode::counters::Uncounted;
-            $body
-        }
-    };
-}
-pub(crate) use with_tally;

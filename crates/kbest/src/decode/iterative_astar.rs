@@ -14,51 +14,35 @@
 //! (the paper's Table 4 says the same): it is here to be compared with.
 //! **Example.** `Decoder::by_name("iterative-astar")`. **Paper.** Huang et al. (2012), section 4.2.
 
+use super::by_score::ByScore;
 use super::gather::{GatherEdges, Targets};
 use super::heuristic::{Estimates, Heuristic};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
-use crate::error::{Error, Result};
+use super::trace_back::push_best;
+use super::{Algorithm, Decoded, Job, Tally};
+use crate::error::Result;
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Lattice, Ranking, with_edges};
-use std::cmp::Ordering;
+use crate::lattice::{Lattice, Ranking};
 use std::collections::BinaryHeap;
 
 /// Iterative A*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IterativeAstar;
 
-/// A node that waits to be opened, by the way over active labels or by the mixed one.
-#[derive(Debug, Clone, Copy)]
-struct Waiting<S> {
-    f: S,
-    t: u32,
-    slot: u32, // place of the label; the degenerate label comes after the active ones
-    mixed: bool,
-}
+/// A node that waits to be opened, by its `f`. Among equals the longer way comes first, mixed before active, and the higher
+/// slot: ties then show at once how far the lattice must grow.
+type Waiting<S> = ByScore<S, Way>;
 
-/// Largest `f` first; among equals the longer way, mixed before active, and the higher slot: ties then show at once how
-/// far the lattice must grow. Scores are legal, so this is a total order.
-impl<S: Float> Ord for Waiting<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_f = self.f.partial_cmp(&other.f).unwrap_or(Ordering::Equal);
-        by_f.then((self.t, self.mixed, self.slot).cmp(&(other.t, other.mixed, other.slot)))
-    }
+/// A way to a node: over active labels, or a mixed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    t: u32,
+    mixed: bool,
+    slot: u32, // place of the label; the degenerate label comes after the active ones
 }
-impl<S: Float> PartialOrd for Waiting<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<S: Float> PartialEq for Waiting<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl<S: Float> Eq for Waiting<S> {}
 
 /// Levels of the columns and the scores of their nodes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory<S: Float> {
     estimates: Estimates<S>,
     heap: BinaryHeap<Waiting<S>>,
@@ -74,52 +58,20 @@ pub(crate) struct Memory<S: Float> {
     row: Vec<S>,
 }
 
-impl<S: Float> Default for Memory<S> {
-    fn default() -> Self {
-        Memory {
-            estimates: Estimates::default(),
-            heap: BinaryHeap::new(),
-            levels: Vec::new(),
-            rest_nodes: Vec::new(),
-            rest_ends: Vec::new(),
-            first: Vec::new(),
-            offsets: Vec::new(),
-            active: Vec::new(),
-            mixed: Vec::new(),
-            opened: Vec::new(),
-            improved_late: false,
-            row: Vec::new(),
+impl Algorithm for IterativeAstar {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, scratch, tally, out, .. } = job;
+        let memory = &mut scratch.iterative_astar;
+        memory.estimates.fill(Heuristic::Naive, lattice, edges, tally);
+        let mut search = Search { lattice, edges, ranking: lattice.edges().ranking(), memory };
+        search.reset();
+        // At least the score of some path of active labels, in this round or an earlier one.
+        let mut lower = S::FORBIDDEN;
+        while let Found::Mixed(score) = search.round(&mut lower, tally) {
+            // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
+            if score <= lower { search.grow_all() } else { search.grow() }
         }
-    }
-}
-
-impl<S: Float> Decode<S> for IterativeAstar {
-    fn name(&self) -> &'static str {
-        "iterative-astar"
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.iterative_astar;
-                memory.estimates.fill(Heuristic::Naive, lattice, edges, tally);
-                let mut search = Search { lattice, edges, ranking: lattice.edges().ranking(), memory };
-                search.reset();
-                // At least the score of some path of active labels, in this round or an earlier one.
-                let mut lower = S::FORBIDDEN;
-                while let Found::Mixed(score) = search.round(&mut lower, tally) {
-                    // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
-                    if score <= lower { search.grow_all() } else { search.grow() }
-                }
-                search.read_back(out)
-            })
-        })
+        search.read_back(out)
     }
 }
 
@@ -207,14 +159,14 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         }
         while let Some(waiting) = self.memory.heap.pop() {
             // All that wait are strictly worse than a path of active labels.
-            if waiting.f < *lower - slack {
+            if waiting.score < *lower - slack {
                 break;
             }
             // A mixed path that nothing beats beyond rounding: no proof, whatever else is found.
-            if best_mixed >= waiting.f && best_mixed >= *lower - slack {
+            if best_mixed >= waiting.score && best_mixed >= *lower - slack {
                 return Found::Mixed(best_mixed);
             }
-            self.open(waiting, lower, &mut best_mixed, slack, tally);
+            self.open(waiting.item, lower, &mut best_mixed, slack, tally);
         }
         if self.memory.improved_late {
             best_mixed = self.sweep(lower, slack, tally);
@@ -239,8 +191,8 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                     let f = way + self.memory.estimates.at(t, 0);
                     // f bounds every path on from here: those left out are strictly worse than an active path.
                     if f >= *lower - slack && !f.is_forbidden() {
-                        let waiting = Waiting { f, t: t as u32, slot: slot as u32, mixed };
-                        self.open(waiting, lower, &mut best_mixed, slack, tally);
+                        let way = Way { t: t as u32, mixed, slot: slot as u32 };
+                        self.open(way, lower, &mut best_mixed, slack, tally);
                     }
                 }
             }
@@ -279,21 +231,14 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                 let g = if mixed { rest } else { memory.active[slot] };
                 let f = g + memory.estimates.at(0, 0);
                 if !f.is_forbidden() {
-                    memory.heap.push(Waiting { f, t: 0, slot: slot as u32, mixed });
+                    memory.heap.push(Waiting { score: f, item: Way { t: 0, mixed, slot: slot as u32 } });
                 }
             }
         }
     }
 
     /// Opens a node: improves the nodes after it.
-    fn open(
-        &mut self,
-        from: Waiting<S>,
-        lower: &mut S,
-        best_mixed: &mut S,
-        slack: S,
-        tally: &mut impl Tally,
-    ) {
+    fn open(&mut self, from: Way, lower: &mut S, best_mixed: &mut S, slack: S, tally: &mut impl Tally) {
         let (t, slot) = (from.t as usize, from.slot as usize);
         let index = self.memory.offsets[t] + slot;
         if std::mem::replace(&mut self.memory.opened[index][usize::from(from.mixed)], true) {
@@ -345,7 +290,8 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
             let f = g + self.memory.estimates.at(next, 0);
             // The bound of the round: strictly worse than a path of active labels.
             if f >= *lower - slack && !f.is_forbidden() {
-                self.memory.heap.push(Waiting { f, t: next as u32, slot: to as u32, mixed });
+                let way = Way { t: next as u32, mixed, slot: to as u32 };
+                self.memory.heap.push(Waiting { score: f, item: way });
             }
         }
         self.memory.row = row;
@@ -400,30 +346,12 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         self.memory.levels.iter_mut().for_each(|level| *level = levels.min(*level + 1));
     }
 
-    /// The best path of active labels, by plain Viterbi's tie rule.
+    /// Pushes the best path of active labels.
     fn read_back(&self, out: &mut Decoded<S>) -> Result<()> {
-        let last = self.lattice.positions() - 1;
-        let choose = |t: usize, score: &dyn Fn(usize, S) -> S| {
-            let mut best = (S::FORBIDDEN, LabelId::MAX);
-            for (slot, &y) in self.active(t).iter().enumerate() {
-                let way = self.memory.active[self.memory.offsets[t] + slot];
-                let score = if way.is_forbidden() { way } else { score(y as usize, way) };
-                if score > best.0 || score == best.0 && y < best.1 {
-                    best = (score, y);
-                }
-            }
-            best
+        let column = |t: usize| {
+            let ways = &self.memory.active[self.memory.offsets[t]..];
+            self.active(t).iter().copied().zip(ways.iter().copied())
         };
-        let (score, mut y) = choose(last, &|y, way| self.lattice.with_end_score(way, y));
-        if score.is_forbidden() {
-            return Err(Error::NoPath);
-        }
-        let path = out.push_path(last + 1, score);
-        path[last] = y;
-        for t in (1..=last).rev() {
-            y = choose(t - 1, &|p, way| way + self.edges.get(t, p, y as usize)).1;
-            path[t - 1] = y;
-        }
-        Ok(())
+        push_best(self.lattice, self.edges, column, out)
     }
 }

@@ -19,11 +19,11 @@ use super::degenerate_lattice::{DegenerateLattice, Direction, Slot};
 use super::gather::GatherEdges;
 use super::lower_bound::{self, beam_lower_bound};
 use super::path_space::{self, Columns, PathSpace, Survivors};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Decoded, Job, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::Lattice;
 use std::cmp::Ordering;
 
 /// The iterative k-best decoder.
@@ -44,29 +44,12 @@ pub(crate) struct Memory<S: Float> {
     paths: path_space::Memory<S>,
 }
 
-impl<S: Float> Decode<S> for IterativeViterbiAstar {
-    fn name(&self) -> &'static str {
-        "iterative-viterbi-astar"
-    }
-
-    fn supports(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                let memory = &mut scratch.iterative_viterbi_astar;
-                grow_until_proven(lattice, edges, k, memory, tally);
-                enumerate(lattice, edges, k, memory, tally, out)
-            })
-        })
+impl Algorithm for IterativeViterbiAstar {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
+        let memory = &mut scratch.iterative_viterbi_astar;
+        grow_until_proven(lattice, edges, k, memory, tally);
+        enumerate(lattice, edges, k, memory, tally, out)
     }
 }
 

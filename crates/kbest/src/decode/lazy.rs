@@ -20,7 +20,7 @@ use super::auto::Auto;
 use super::counters::Uncounted;
 use super::funnel::{self, Stop};
 use super::path_space::{PathSpace, Place};
-use super::{Decode, ForwardPass, Path, Scratch, viterbi_simd, viterbi_sparse};
+use super::{Decode, Path, Scratch};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{Lattice, with_edges};
@@ -92,10 +92,7 @@ impl<S: Float> KbestIter<'_, '_, S> {
                 Err(Stop::NoPath) => self.space = Space::Exhausted,
                 Err(Stop::OverBudget | Stop::Overflow) => {
                     let memory = &mut self.scratch.viterbi_astar;
-                    match plan.forward_pass() {
-                        ForwardPass::Simd => viterbi_simd::fill(lattice, &mut memory.forward, tally),
-                        ForwardPass::Sparse => viterbi_sparse::fill(lattice, &mut memory.forward, tally),
-                    }
+                    plan.forward_pass().fill(lattice, &mut memory.forward, tally);
                     let survivors = memory.forward.survivors(lattice);
                     let space = PathSpace::new(lattice, edges, survivors, &mut memory.paths);
                     self.space = Space::All(skip(space, self.given));

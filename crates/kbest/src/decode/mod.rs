@@ -14,6 +14,7 @@ mod astar;
 mod astar_kbest;
 mod auto;
 mod beam;
+mod by_score;
 mod carpediem;
 mod catalogue;
 mod counters;
@@ -27,8 +28,10 @@ mod iterative_viterbi_astar;
 mod lazy;
 mod lower_bound;
 mod path_space;
-mod scratch;
+mod shell;
 mod staggered;
+mod table;
+mod trace_back;
 mod viterbi;
 mod viterbi_astar;
 mod viterbi_kbest;
@@ -39,21 +42,21 @@ pub use astar::Astar;
 pub use auto::{Auto, Engine, Engines, Facts, Plan};
 pub use beam::Beam;
 pub use carpediem::{CarpeDiem, CarpeDiemBound};
-pub use catalogue::{Answers, CATALOGUE, Decoder, Entry};
+pub use catalogue::{Answers, CATALOGUE, Decoder, Entry, Scratch};
 pub use counters::Counters;
 pub use funnel::Funnel;
 pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
 pub use iterative_viterbi_astar::IterativeViterbiAstar;
 pub use lazy::{KbestIter, UniqueBy, kbest_iter};
-pub use scratch::Scratch;
 pub use staggered::{Expansion, Staggered};
 pub use viterbi::Viterbi;
 pub use viterbi_astar::{ForwardPass, ViterbiAstar};
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
-pub(crate) use counters::{Tally, with_tally};
+pub(crate) use counters::Tally;
+pub(crate) use shell::{Algorithm, Job};
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -143,73 +146,57 @@ impl<S: Float> Decoded<S> {
 /// let lattice = Lattice::new(vec![1.0, 0.0, 0.0, 0.5], &edges)?;
 /// let answer = Viterbi.decode(&lattice, &mut Scratch::new())?;
 /// assert_eq!((answer.best().labels.as_slice(), answer.best().score), (&[0, 1][..], 2.5));
+/// assert_eq!(Viterbi.name(), "viterbi");
 /// # Ok::<(), kbest::Error>(())
 /// ```
-pub trait Decode<S: Float> {
+pub trait Decode: shell::Sealed {
+    /// What the catalogue says of it.
+    fn entry(&self) -> &'static Entry;
+
     /// The name users say, as in `kbest decode --decoder NAME`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.entry().name
+    }
 
     /// Whether it can find `k` best paths (`k >= 1`).
     ///
     /// # Errors
     /// [`Error::Unsupported`] with the reason and the decoders that can.
     fn supports(&self, k: usize) -> Result<()> {
-        if k == 1 {
+        if k == 1 || self.entry().answers != Answers::One {
             return Ok(());
         }
         let reason = format!("it finds the best path only, not the {k} best; {}", catalogue::those_for_k());
         Err(Error::Unsupported { decoder: self.name(), reason })
     }
 
-    /// The search itself: called with `T >= 1` and a `k` that [`Decode::supports`], and a cleared `out` to which
-    /// it pushes the paths, best first.
-    ///
-    /// # Errors
-    /// [`Error::NoPath`] if every path is forbidden.
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()>;
-
     /// Finds the `k` best paths, fewer if there are not so many legal ones; reuses the memory of `out`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::NoPath`].
-    fn decode_into(
+    /// [`Error::Argument`] for `k = 0`, [`Error::Unsupported`], [`Error::NoPath`].
+    fn decode_into<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
         k: usize,
         scratch: &mut Scratch<S>,
         out: &mut Decoded<S>,
     ) -> Result<()> {
-        if k == 0 {
-            return Err(Error::shape("k", "at least 1", 0));
-        }
-        self.supports(k)?;
-        out.clear(self.name());
-        if lattice.positions() == 0 {
-            out.push_path(0, S::ZERO);
-            return Ok(());
-        }
-        self.search(lattice, k, scratch, out)
+        self.run(lattice, k, scratch, out)
     }
 
     /// The best path.
     ///
     /// # Errors
     /// [`Error::NoPath`].
-    fn decode(&self, lattice: &Lattice<'_, S>, scratch: &mut Scratch<S>) -> Result<Decoded<S>> {
+    fn decode<S: Float>(&self, lattice: &Lattice<'_, S>, scratch: &mut Scratch<S>) -> Result<Decoded<S>> {
         self.decode_kbest(lattice, 1, scratch)
     }
 
     /// The `k` best paths, fewer if there are not so many legal ones.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::NoPath`].
-    fn decode_kbest(
+    /// As [`Decode::decode_into`].
+    fn decode_kbest<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
         k: usize,

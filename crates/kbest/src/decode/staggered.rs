@@ -28,11 +28,11 @@
 use super::degenerate_lattice::{DegenerateLattice, Direction};
 use super::gather::GatherEdges;
 use super::lower_bound::{self, beam_lower_bound};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
-use crate::error::{Error, Result};
+use super::trace_back::push_best;
+use super::{Algorithm, Decoded, Job, Tally};
+use crate::error::Result;
 use crate::kernel::Float;
-use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::Lattice;
 
 /// Which columns grow when the best path is not proven yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,26 +58,10 @@ pub(crate) struct Memory<S: Float> {
     beam: lower_bound::Memory<S>,
 }
 
-impl<S: Float> Decode<S> for Staggered {
-    fn name(&self) -> &'static str {
-        match self.expansion {
-            Expansion::AllColumns => "staggered",
-            Expansion::ColumnsOnPath => "staggered-column",
-        }
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| {
-                staggered(lattice, edges, self.expansion, &mut scratch.staggered, tally, out)
-            })
-        })
+impl Algorithm for Staggered {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, scratch, tally, out, .. } = job;
+        staggered(lattice, edges, self.expansion, &mut scratch.staggered, tally, out)
     }
 }
 
@@ -106,7 +90,8 @@ fn staggered<S: Float>(
                 small.drop_rests();
                 small.pass(lattice, edges, Direction::Forward, lower - slack, tally);
             }
-            return best_active_path(lattice, edges, small, out);
+            let column = |t: usize| small.columns()[t].nodes.iter().map(|node| (node.label, node.active));
+            return push_best(lattice, edges, column, out);
         }
         // With no mixed path ahead only a tie, or rounding, is in the way: every degenerate label left may share in it.
         if expansion == Expansion::AllColumns || passed.mixed <= lower {
@@ -120,37 +105,4 @@ fn staggered<S: Float>(
             Direction::Backward => Direction::Forward,
         };
     }
-}
-
-/// Follows the best active path of a forward pass back, by plain Viterbi's tie rule: the lowest last label, then the lowest
-/// predecessor among those with an equal score before the node is added. Columns are not in label order.
-fn best_active_path<S: Float>(
-    lattice: &Lattice<'_, S>,
-    edges: &impl GatherEdges<S>,
-    small: &DegenerateLattice<S>,
-    out: &mut Decoded<S>,
-) -> Result<()> {
-    let columns = small.columns();
-    let choose = |t: usize, score: &dyn Fn(usize, S) -> S| {
-        let mut best = (S::FORBIDDEN, LabelId::MAX);
-        for node in &columns[t].nodes {
-            let score = score(node.label as usize, node.active);
-            if score > best.0 || score == best.0 && node.label < best.1 {
-                best = (score, node.label);
-            }
-        }
-        best
-    };
-    let last = columns.len() - 1;
-    let (score, mut y) = choose(last, &|y, active| lattice.with_end_score(active, y));
-    if score.is_forbidden() {
-        return Err(Error::NoPath);
-    }
-    let path = out.push_path(columns.len(), score);
-    path[last] = y;
-    for t in (1..=last).rev() {
-        y = choose(t - 1, &|p, active| active + edges.get(t, p, y as usize)).1;
-        path[t - 1] = y;
-    }
-    Ok(())
 }

@@ -9,12 +9,13 @@
 //! **When not.** Whenever speed matters: see `auto`.
 //! **Paper.** Viterbi (1967); Algorithm 1 of Esposito & Radicioni (2009).
 
+use super::gather::GatherEdges;
 use super::viterbi_kbest::{self, viterbi_kbest};
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Decoded, Job, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{EdgeScores, Lattice, with_edges};
+use crate::lattice::{EdgeScores, Lattice};
 
 /// The didactic decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,28 +30,13 @@ pub(crate) struct Memory<S> {
     kbest: viterbi_kbest::Memory<S>,
 }
 
-impl<S: Float> Decode<S> for Viterbi {
-    fn name(&self) -> &'static str {
-        "viterbi"
-    }
-
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            with_edges!(lattice, |edges| match k {
-                1 => viterbi(lattice, edges, &mut scratch.viterbi, tally, out),
-                _ => viterbi_kbest(lattice, edges, k, &mut scratch.viterbi.kbest, tally, out),
-            })
-        })
+impl Algorithm for Viterbi {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
+        match k {
+            1 => viterbi(lattice, edges, &mut scratch.viterbi, tally, out),
+            _ => viterbi_kbest(lattice, edges, k, &mut scratch.viterbi.kbest, tally, out),
+        }
     }
 }
 

@@ -10,11 +10,12 @@
 //! **Paper.** Huang et al. (2012), section 3.5, Algorithm 3.
 
 use super::forward::Forward;
+use super::gather::GatherEdges;
 use super::path_space::{self, PathSpace};
-use super::{Decode, Decoded, Scratch, viterbi_simd, viterbi_sparse, with_tally};
+use super::{Algorithm, Job, Tally, viterbi_simd, viterbi_sparse};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::Lattice;
 
 /// How the forward scores are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +25,21 @@ pub enum ForwardPass {
     Simd,
     /// The base value once and the exceptions one by one.
     Sparse,
+}
+
+impl ForwardPass {
+    /// Fills the table with exact forward scores.
+    pub(super) fn fill<S: Float>(
+        self,
+        lattice: &Lattice<'_, S>,
+        forward: &mut Forward<S>,
+        tally: &mut impl Tally,
+    ) {
+        match self {
+            ForwardPass::Simd => viterbi_simd::fill(lattice, forward, tally),
+            ForwardPass::Sparse => viterbi_sparse::fill(lattice, forward, tally),
+        }
+    }
 }
 
 /// The k-best decoder with a forward pass and a backward search.
@@ -40,32 +56,12 @@ pub(crate) struct Memory<S> {
     pub(super) paths: path_space::Memory<S>,
 }
 
-impl<S: Float> Decode<S> for ViterbiAstar {
-    fn name(&self) -> &'static str {
-        "viterbi-astar"
-    }
-
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
+impl Algorithm for ViterbiAstar {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Job { lattice, edges, k, scratch, tally, out } = job;
         let Memory { forward, paths } = &mut scratch.viterbi_astar;
-        with_tally!(lattice, scratch, out, |tally| {
-            match self.forward {
-                ForwardPass::Simd => viterbi_simd::fill(lattice, forward, tally),
-                ForwardPass::Sparse => viterbi_sparse::fill(lattice, forward, tally),
-            }
-            with_edges!(lattice, |edges| {
-                PathSpace::new(lattice, edges, forward.survivors(lattice), paths).push_best(k, tally, out);
-            });
-        });
+        self.forward.fill(lattice, forward, tally);
+        PathSpace::new(lattice, edges, forward.survivors(lattice), paths).push_best(k, tally, out);
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }

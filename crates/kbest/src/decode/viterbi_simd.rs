@@ -5,10 +5,11 @@
 //! **When not.** Sparse edges (`viterbi-sparse`), or node scores that say something (`funnel`).
 
 use super::forward::Forward;
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::gather::GatherEdges;
+use super::{Algorithm, Job, Tally};
 use crate::error::Result;
 use crate::kernel::Float;
-use crate::lattice::{DenseEdges, EdgeScores, Lattice, Matrix, PerPositionView, Shape, with_edges};
+use crate::lattice::{DenseEdges, EdgeScores, Lattice, Matrix, PerPositionView, Shape};
 
 /// The fast Viterbi.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,22 +18,11 @@ pub struct ViterbiSimd;
 /// The forward scores.
 pub(crate) type Memory<S> = Forward<S>;
 
-impl<S: Float> Decode<S> for ViterbiSimd {
-    fn name(&self) -> &'static str {
-        "viterbi-simd"
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        with_tally!(lattice, scratch, out, |tally| {
-            fill(lattice, &mut scratch.viterbi_simd, tally);
-            with_edges!(lattice, |edges| scratch.viterbi_simd.trace(lattice, edges, out))
-        })
+impl Algorithm for ViterbiSimd {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let forward = &mut job.scratch.viterbi_simd;
+        fill(job.lattice, forward, job.tally);
+        forward.trace(job.lattice, job.edges, job.out)
     }
 }
 

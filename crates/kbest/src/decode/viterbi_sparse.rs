@@ -9,11 +9,12 @@
 //! net of trained models, whose label pairs are mostly unseen. **When not.** Dense edges, where everything is an exception.
 
 use super::forward::Forward;
+use super::gather::GatherEdges;
 use super::viterbi_simd;
-use super::{Decode, Decoded, Scratch, Tally, with_tally};
+use super::{Algorithm, Job, Tally};
 use crate::error::Result;
 use crate::kernel::Float;
-use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges, with_edges};
+use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges};
 
 /// How many of the best labels are kept at hand; past them all labels are tried.
 const BEST: usize = 8;
@@ -25,23 +26,11 @@ pub struct ViterbiSparse;
 /// The forward scores.
 pub(crate) type Memory<S> = Forward<S>;
 
-impl<S: Float> Decode<S> for ViterbiSparse {
-    fn name(&self) -> &'static str {
-        "viterbi-sparse"
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        _k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        let forward = &mut scratch.viterbi_sparse;
-        with_tally!(lattice, scratch, out, |tally| {
-            fill(lattice, forward, tally);
-            with_edges!(lattice, |edges| forward.trace(lattice, edges, out))
-        })
+impl Algorithm for ViterbiSparse {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let forward = &mut job.scratch.viterbi_sparse;
+        fill(job.lattice, forward, job.tally);
+        forward.trace(job.lattice, job.edges, job.out)
     }
 }
 

@@ -63,6 +63,33 @@ fn certificates_are_given_when_nodes_are_strong() {
     }
 }
 
+/// The last position is a position like any other: as many labels are kept as the beam is wide, end scores included.
+#[test]
+fn the_last_position_is_no_wider_than_the_others() {
+    let (positions, labels) = (6, 50);
+    let mut random = Random::new(5);
+    let mut scores = |count: usize| (0..count).map(|_| (10.0 * random.unit()).floor()).collect::<Vec<f64>>();
+    let edges = Edges::dense(labels, scores(labels * labels)).unwrap();
+    let plain = Lattice::new(scores(positions * labels), &edges).unwrap();
+    let ended =
+        plain.clone().with_end(scores(labels).iter().map(|end| 10.0 * end).collect::<Vec<_>>()).unwrap();
+    for (lattice, (width, k)) in [&plain, &ended].into_iter().flat_map(|l| [(4, 1), (4, 9)].map(|wk| (l, wk)))
+    {
+        let answer = Beam { width }.decode_kbest(lattice, k, &mut Scratch::counting()).unwrap();
+        assert_eq!(answer.counters.as_ref().unwrap().nodes_at, vec![width.max(k) as u32; positions]);
+        // The best paths through all labels of the last position that the beam reaches.
+        let reached = Beam { width: labels }.decode_kbest(lattice, k, &mut Scratch::new()).unwrap();
+        assert!(reached.exact && answer.best().score <= reached.best().score);
+        let last = *answer.best().labels.last().unwrap();
+        let mut other = answer.best().labels.clone();
+        for y in 0..labels as u32 {
+            other[positions - 1] = y;
+            let score = lattice.path_score(&other).unwrap();
+            assert!(score < answer.best().score || score == answer.best().score && y >= last);
+        }
+    }
+}
+
 /// A beam of one runs into a wall, and says so neither by a wrong error nor by a wrong certificate.
 #[test]
 fn a_beam_that_dies_is_widened() {

@@ -236,7 +236,8 @@ fn no_positions_one_path() {
     for decoder in exact_kbest_decoders() {
         let answer = decoder.decode_kbest(&lattice, 7, &mut Scratch::new()).unwrap();
         assert_eq!((answer.paths.len(), answer.best().score), (1, 0.0));
-        assert!(decoder.decode_kbest(&lattice, 0, &mut Scratch::new()).is_err());
+        let refused = decoder.decode_kbest(&lattice, 0, &mut Scratch::new());
+        assert!(matches!(refused, Err(Error::Argument { .. })), "{refused:?}");
     }
 }
 

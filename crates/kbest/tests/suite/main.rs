@@ -5,6 +5,7 @@
 
 mod common;
 
+mod auto;
 mod beam;
 mod boolean;
 mod carpediem_paper;

@@ -99,11 +99,11 @@ proptest! {
         all_agree::<f32>(&case, &mut Scratch::new(), &variants);
         let edges = case.edges::<f64>();
         let lattice = case.lattice(&edges);
-        let scores = |decoder: &dyn Decode<f64>| {
+        let scores = |decoder: &Decoder| {
             let answer = decoder.decode_kbest(&lattice, k, &mut Scratch::new());
             answer.map(|answer| answer.paths.iter().map(|path| path.score).collect::<Vec<_>>())
         };
-        let expected = scores(&Viterbi);
+        let expected = scores(&Viterbi.into());
         for variant in &variants {
             prop_assert_eq!(scores(variant), expected.clone(), "{:?} on {:?}", variant, case);
         }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const BOTH: [Staggered; 2] =
     [Staggered { expansion: Expansion::AllColumns }, Staggered { expansion: Expansion::ColumnsOnPath }];
 
-fn counters(decoder: &impl Decode<f64>, lattice: &Lattice<'_, f64>) -> Counters {
+fn counters(decoder: &impl Decode, lattice: &Lattice<'_, f64>) -> Counters {
     let answer = decoder.decode(lattice, &mut Scratch::counting()).unwrap();
     assert_eq!(answer.best(), Viterbi.decode(lattice, &mut Scratch::new()).unwrap().best());
     answer.counters.unwrap()

@@ -73,11 +73,11 @@ fn check<S: Float>(
     for decoder in exact_decoders() {
         match (decoder.decode(&lattice, &mut scratch), expected.first()) {
             (Ok(answer), Some(best)) => {
-                assert_eq!(answer.best(), best, "{what}, {}", Decode::<S>::name(&decoder))
+                assert_eq!(answer.best(), best, "{what}, {}", decoder.name())
             }
             (Err(Error::NoPath), None) => {}
             (answer, best) => {
-                panic!("{what}, {}: {answer:?}, expected {best:?}", Decode::<S>::name(&decoder))
+                panic!("{what}, {}: {answer:?}, expected {best:?}", decoder.name())
             }
         }
     }

@@ -4,12 +4,11 @@ mod items;
 mod report;
 mod stages;
 
-use crate::decoders;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::text::Data;
 use clap::Args;
-use kbest::Model;
+use kbest::{Decoder, Model};
 use report::Report;
 use stages::{Times, Work};
 use std::io::Write;
@@ -52,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.repeat == 0 {
         return Err(Failure::Usage("--repeat: expected at least 1, got 0".into()));
     }
-    let decoder = decoders::by_name(&arguments.decoder)?;
+    let decoder = Decoder::by_name(&arguments.decoder)?;
     let model = Arc::new(Model::load(&arguments.model)?);
     if model.voters().is_some() {
         let problem = "expected one set of weights, got an ensemble that votes";

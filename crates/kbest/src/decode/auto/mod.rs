@@ -9,9 +9,9 @@ mod plan;
 
 pub use plan::{Engine, Facts, Plan};
 
-use super::funnel::{self, Stop};
-use super::{Decode, Decoded, Scratch, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse};
-use crate::error::{Error, Result};
+use super::gather::GatherEdges;
+use super::{Algorithm, Job, Tally};
+use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
@@ -48,39 +48,17 @@ impl Auto {
     }
 }
 
-impl<S: Float> Decode<S> for Auto {
-    fn name(&self) -> &'static str {
-        "auto"
-    }
-
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        let plan = self.plan(lattice, k);
-        if let Some(engine) = plan.first {
-            match funnel::try_search(lattice, k, plan.budget, scratch, out) {
-                Ok(()) => {
-                    out.decoder = engine.name();
-                    return Ok(());
-                }
-                Err(Stop::NoPath) => return Err(Error::NoPath),
-                Err(Stop::OverBudget | Stop::Overflow) => out.clear_paths(),
+impl Algorithm for Auto {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, mut job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let plan = self.plan(job.lattice, job.k);
+        if let Some(first) = plan.first {
+            job.out.decoder = first.name();
+            if first.search_within(plan.budget, job.reborrow())? {
+                return Ok(());
             }
+            job.out.clear_paths();
         }
-        out.decoder = plan.fallback.name();
-        match plan.fallback {
-            Engine::ViterbiSparse => ViterbiSparse.search(lattice, k, scratch, out),
-            Engine::ViterbiSimd => ViterbiSimd.search(lattice, k, scratch, out),
-            Engine::ViterbiAstar(forward) => ViterbiAstar { forward }.search(lattice, k, scratch, out),
-            Engine::Viterbi | Engine::Funnel => Viterbi.search(lattice, k, scratch, out),
-        }
+        job.out.decoder = plan.fallback.name();
+        plan.fallback.decoder().search(job)
     }
 }

@@ -1,8 +1,13 @@
 //! From facts about a lattice to a plan, with reasons in words.
 
 use super::Engines;
-use crate::decode::ForwardPass;
-use crate::decode::funnel::Budget;
+use crate::decode::funnel::{self, Budget, Stop};
+use crate::decode::gather::GatherEdges;
+use crate::decode::{
+    Algorithm, Decode, Decoder, ForwardPass, Funnel, Job, Tally, Viterbi, ViterbiAstar, ViterbiSimd,
+    ViterbiSparse,
+};
+use crate::error::{Error, Result};
 use crate::kernel::{Float, LANES, Level, level, padded};
 use crate::lattice::{Lattice, Matrix, Shape};
 use std::fmt;
@@ -107,14 +112,35 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// The decoder it stands for.
+    pub fn decoder(self) -> Decoder {
+        match self {
+            Engine::Funnel => Funnel.into(),
+            Engine::ViterbiSparse => ViterbiSparse.into(),
+            Engine::ViterbiSimd => ViterbiSimd.into(),
+            Engine::ViterbiAstar(forward) => ViterbiAstar { forward }.into(),
+            Engine::Viterbi => Viterbi.into(),
+        }
+    }
+
     /// The decoder's name.
     pub fn name(self) -> &'static str {
+        self.decoder().name()
+    }
+
+    /// Searches, and returns whether that was enough; only the funnel keeps to a budget, and may give up.
+    pub(super) fn search_within<S: Float, E: GatherEdges<S>, T: Tally>(
+        self,
+        budget: Budget,
+        job: Job<'_, '_, S, E, T>,
+    ) -> Result<bool> {
         match self {
-            Engine::Funnel => "funnel",
-            Engine::ViterbiSparse => "viterbi-sparse",
-            Engine::ViterbiSimd => "viterbi-simd",
-            Engine::ViterbiAstar(_) => "viterbi-astar",
-            Engine::Viterbi => "viterbi",
+            Engine::Funnel => match funnel::try_search(job, budget) {
+                Ok(()) => Ok(true),
+                Err(Stop::NoPath) => Err(Error::NoPath),
+                Err(Stop::OverBudget | Stop::Overflow) => Ok(false),
+            },
+            engine => engine.decoder().search(job).map(|()| true),
         }
     }
 }

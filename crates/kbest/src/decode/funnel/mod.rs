@@ -33,10 +33,10 @@ mod rows;
 mod search;
 mod sorting;
 
-use super::{Decode, Decoded, Scratch, Viterbi, with_tally};
+use super::gather::GatherEdges;
+use super::{Algorithm, Job, Tally, Viterbi};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
-use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
 pub(crate) use keep::keep_within;
@@ -53,51 +53,32 @@ pub(crate) struct Memory<S> {
     pub(crate) many: kbest::ManyMemory<S>,
 }
 
-impl<S: Float> Decode<S> for Funnel {
-    fn name(&self) -> &'static str {
-        "funnel"
-    }
-
-    fn supports(&self, _k: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn search(
-        &self,
-        lattice: &Lattice<'_, S>,
-        k: usize,
-        scratch: &mut Scratch<S>,
-        out: &mut Decoded<S>,
-    ) -> Result<()> {
-        match try_search(lattice, k, Budget::UNLIMITED, scratch, out) {
+impl Algorithm for Funnel {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, mut job: Job<'_, '_, S, E, T>) -> Result<()> {
+        match try_search(job.reborrow(), Budget::UNLIMITED) {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
             // What paths lose then says nothing.
-            Err(Stop::Overflow) => Viterbi.search(lattice, k, scratch, out),
+            Err(Stop::Overflow) => Viterbi.search(job),
         }
     }
 }
 
 /// The `k` best paths, if they are found within the budget.
-pub(crate) fn try_search<S: Float>(
-    lattice: &Lattice<'_, S>,
-    k: usize,
+pub(crate) fn try_search<S: Float, E: GatherEdges<S>, T: Tally>(
+    job: Job<'_, '_, S, E, T>,
     budget: Budget,
-    scratch: &mut Scratch<S>,
-    out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
+    let Job { lattice, edges, k, scratch, tally, out } = job;
     let Memory { search: memory, many } = &mut scratch.funnel;
-    with_tally!(lattice, scratch, out, |tally| with_edges!(lattice, |edges| {
-        if k == 1 {
-            Search { lattice, edges, memory, tally, budget }.run()?;
-            memory.push_best(out);
-            Ok(())
-        } else {
-            if lattice.may_overflow() {
-                return Err(Stop::Overflow);
-            }
-            kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)
-        }
-    }))
+    if k == 1 {
+        Search { lattice, edges, memory, tally, budget }.run()?;
+        memory.push_best(out);
+        return Ok(());
+    }
+    if lattice.may_overflow() {
+        return Err(Stop::Overflow);
+    }
+    kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)
 }

@@ -1,0 +1,113 @@
+//! The shell around every search: one lattice, its edges in their own type, a tally that counts or does not.
+//!
+//! **What.** A decoder writes one loop, [`Algorithm::search`], generic over the shape of the edges and over the tally.
+//! [`Sealed::run`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what shape its
+//! edges have or whether anybody counts. **Why here.** The counts belong to the shell, not to the search: however a
+//! search ends, with paths, an error or a `?` in its middle, what it cost is reported. A decoder that hands its [`Job`]
+//! on to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is the crate's own: a search is
+//! only ever called with what [`Sealed::run`] has checked.
+
+use super::counters::{Tally, Uncounted};
+use super::gather::GatherEdges;
+use super::{Counters, Decode, Decoded, Scratch};
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::lattice::{Lattice, with_edges};
+
+/// What a search is given.
+#[derive(Debug)]
+pub(crate) struct Job<'j, 'l, S: Float, E, T> {
+    /// At least one position.
+    pub(crate) lattice: &'j Lattice<'l, S>,
+    /// The edges of the lattice.
+    pub(crate) edges: &'j E,
+    /// Paths wanted: at least 1, and more only of decoders that can.
+    pub(crate) k: usize,
+    pub(crate) scratch: &'j mut Scratch<S>,
+    pub(crate) tally: &'j mut T,
+    /// Empty at first; the search pushes the paths, best first.
+    pub(crate) out: &'j mut Decoded<S>,
+}
+
+impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
+    /// The same job, for another search to try first.
+    pub(crate) fn reborrow(&mut self) -> Job<'_, 'l, S, E, T> {
+        let Job { lattice, edges, k, ref mut scratch, ref mut tally, ref mut out } = *self;
+        Job { lattice, edges, k, scratch, tally, out }
+    }
+}
+
+/// The search of a decoder, and its option if it has one that users can type.
+pub(crate) trait Algorithm: Decode + Sized {
+    /// Pushes the paths asked for, or as many as there are.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoPath`] if every path is forbidden.
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()>;
+
+    /// The same decoder with the option of `NAME:OPTION`.
+    ///
+    /// # Errors
+    /// That it takes none, or not this one.
+    fn with_option(self, option: &str) -> Result<Self> {
+        let reason = format!("it takes no option, so there is no `{option}` of it");
+        Err(Error::Unsupported { decoder: self.name(), reason })
+    }
+
+    /// The option that [`Algorithm::with_option`] would take, if it is not the default.
+    fn option(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What decoding does before and after the search. Only what has a search has it, so only the decoders of this crate
+/// can be [`Decode`].
+pub trait Sealed {
+    /// See [`Decode::decode_into`].
+    fn run<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()>;
+}
+
+impl<D: Algorithm> Sealed for D {
+    fn run<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        if k == 0 {
+            return Err(Error::argument("k", "at least 1", k));
+        }
+        self.supports(k)?;
+        out.clear(self.name());
+        if lattice.positions() == 0 {
+            out.push_path(0, S::ZERO);
+            return Ok(());
+        }
+        if !scratch.counting {
+            return search(self, lattice, k, scratch, &mut Uncounted, out);
+        }
+        let mut counters = Counters::over(lattice.positions());
+        let answer = search(self, lattice, k, scratch, &mut counters, out);
+        out.counters = Some(counters);
+        answer
+    }
+}
+
+/// Searches with the edges as their own type.
+fn search<S: Float>(
+    algorithm: &impl Algorithm,
+    lattice: &Lattice<'_, S>,
+    k: usize,
+    scratch: &mut Scratch<S>,
+    tally: &mut impl Tally,
+    out: &mut Decoded<S>,
+) -> Result<()> {
+    with_edges!(lattice, |edges| algorithm.search(Job { lattice, edges, k, scratch, tally, out }))
+}

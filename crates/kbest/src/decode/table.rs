@@ -1,0 +1,113 @@
+//! What the table of decoders in `catalogue.rs` turns into, so that it is written down once.
+
+/// Makes, out of the table: the catalogue, the enum of all decoders and how it is told by name, the scratch with the memory of
+/// each, and for each decoder the entry it stands under.
+///
+/// A row is `Type: memory MODULE, page "PAGE" { "name" => value, ...; }`, with a name for each value of the type that
+/// users tell apart; other values go by the first name. `memory` is left out if the decoder has none of its own.
+macro_rules! decoders {
+    (@entry $name:literal, $answers:ident, $exact:literal, $cost:literal, $advice:literal, $page:literal) => {
+        Entry {
+            name: $name,
+            answers: Answers::$answers,
+            exact: $exact,
+            cost: $cost,
+            advice: $advice,
+            page: $page,
+        }
+    };
+    ($(
+        $type:ident: $(memory $module:ident,)? page $page:literal {
+            $(
+                $name:literal => $value:expr,
+                answers: $answers:ident, exact: $exact:literal,
+                cost: $cost:literal,
+                advice: $advice:literal;
+            )+
+        }
+    )+) => {
+        /// All decoders, `auto` first.
+        pub const CATALOGUE: &[Entry] = &[
+            $($(decoders!(@entry $name, $answers, $exact, $cost, $advice, $page)),+),+
+        ];
+
+        /// Any decoder, chosen at run time.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Decoder {
+            $(
+                $(#[doc = concat!("`", $name, "`: ", $advice, ".\n")])+
+                $type($type),
+            )+
+        }
+
+        impl Decoder {
+            /// What the catalogue says of it.
+            pub fn entry(&self) -> &'static Entry {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.entry(),)+
+                }
+            }
+
+            /// The decoder of that name, with default options.
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($($name => Some(Decoder::$type($value)),)+)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl Algorithm for Decoder {
+            fn with_option(self, option: &str) -> Result<Self> {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.with_option(option).map(Decoder::$type),)+
+                }
+            }
+
+            fn option(&self) -> Option<String> {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.option(),)+
+                }
+            }
+
+            fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.search(job),)+
+                }
+            }
+        }
+
+        impl Decode for Decoder {
+            fn entry(&self) -> &'static Entry {
+                Decoder::entry(self)
+            }
+        }
+
+        $(
+            impl From<$type> for Decoder {
+                fn from(decoder: $type) -> Self {
+                    Decoder::$type(decoder)
+                }
+            }
+
+            impl Decode for $type {
+                fn entry(&self) -> &'static Entry {
+                    const ENTRIES: &[Entry] =
+                        &[$(decoders!(@entry $name, $answers, $exact, $cost, $advice, $page)),+];
+                    let named = [$($value),+].iter().position(|decoder| decoder == self);
+                    &ENTRIES[named.unwrap_or(0)]
+                }
+            }
+        )+
+
+        /// Working memory: make one per thread and pass it to every call; it grows to the largest sequence and is never
+        /// freed in between.
+        #[derive(Debug, Default)]
+        pub struct Scratch<S: Float> {
+            /// Count the work ([`super::Counters`]) while decoding.
+            pub counting: bool,
+            $($(pub(crate) $module: super::$module::Memory<S>,)?)+
+        }
+    };
+}
+pub(super) use decoders;
