@@ -11,10 +11,10 @@ impl Model {
     /// others ([`Extractor::knows_word`]).
     ///
     /// # Errors
-    /// [`Error::Shape`] for an ensemble that votes.
+    /// [`Error::Argument`] for an ensemble that votes.
     pub fn pruned(&self, threshold: f32) -> Result<(Self, usize)> {
         if self.voters().is_some() {
-            return Err(Error::shape("model to prune", "weights that do not vote", "an ensemble"));
+            return Err(Error::argument("model to prune", "weights that do not vote", "an ensemble"));
         }
         let (old, labels) = (self.extractor(), self.labels().len());
         let is_kept = |weight: f32| weight != 0.0 && weight.abs() >= threshold;

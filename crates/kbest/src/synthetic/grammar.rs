@@ -140,7 +140,7 @@ pub(super) struct Grammar {
 impl Grammar {
     pub(super) fn new(labels: usize) -> Result<Self> {
         if !(2..=MOST_LABELS).contains(&labels) {
-            return Err(Error::shape(
+            return Err(Error::argument(
                 "labels of a synthetic language",
                 format!("2 to {MOST_LABELS}"),
                 labels,

@@ -54,7 +54,7 @@ impl Language {
     /// The language of so many labels that this seed makes.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) for fewer than 2 labels or more than [`MOST_LABELS`].
+    /// [`Error::Argument`](crate::Error::Argument) for fewer than 2 labels or more than [`MOST_LABELS`].
     pub fn new(labels: usize, seed: u64) -> Result<Self> {
         let grammar = Grammar::new(labels)?;
         let lexicon = Lexicon::new(&grammar, &mut Random::new(seed));

@@ -71,7 +71,7 @@ pub(super) fn vote<M: Scorer>(
 ) -> Result<Option<Decoded<f32>>> {
     let Some(members) = scorer.members(input, limits.transitions())? else { return Ok(None) };
     if k == 0 {
-        return Err(Error::shape("k", "at least 1", 0));
+        return Err(Error::argument("k", "at least 1", 0));
     }
     let count = members.votes().len();
     let runs = threads.min(count / MEMBERS_PER_THREAD).max(1);

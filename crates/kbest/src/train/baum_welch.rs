@@ -93,10 +93,11 @@ impl BaumWelch {
     /// The first model: random, or counted from those sequences that have labels. Words are the first column.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are no positions, no states, or smoothing is not above zero; what extraction refuses.
+    /// [`Error::Shape`] if there are no positions; [`Error::Argument`] for no states, or smoothing that is not above zero; what
+    /// extraction refuses.
     pub fn new(sequences: &[Sequence], options: BaumWelchOptions) -> Result<Self> {
         if !(options.smoothing.is_finite() && options.smoothing > 0.0) {
-            return Err(Error::shape("smoothing", "a finite number above zero", options.smoothing));
+            return Err(Error::argument("smoothing", "a finite number above zero", options.smoothing));
         }
         let sequences = || sequences.iter().filter(|sequence| !sequence.is_empty());
         // No word is rare: all that occur have probabilities of their own.
@@ -121,7 +122,7 @@ impl BaumWelch {
             false => names.freeze(LabelOrder::FirstSeen).0,
         };
         if labels.is_empty() {
-            return Err(Error::shape("states", "at least 1", 0));
+            return Err(Error::argument("states", "at least 1", 0));
         }
         let Frozen { extractor, .. } = builder.freeze(0); // drops nothing, so that numbers stay
         let tokens = observed.iter().map(|sequence| sequence.words.len()).sum();
@@ -443,7 +444,10 @@ mod tests {
             [(&text[..], 0, 0.1), (&text, 2, 0.0), (&text, 2, f64::NAN), (&[], 2, 0.1)]
         {
             let options = BaumWelchOptions { states, smoothing, ..Default::default() };
-            assert!(matches!(BaumWelch::new(sequences, options), Err(Error::Shape { .. })));
+            assert!(matches!(
+                BaumWelch::new(sequences, options),
+                Err(Error::Shape { .. } | Error::Argument { .. })
+            ));
         }
     }
 }

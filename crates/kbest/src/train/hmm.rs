@@ -83,7 +83,7 @@ impl HmmOptions {
         for (what, value) in [("transitions", transitions), ("emissions", emissions), ("suffixes", suffixes)]
         {
             if !(value.is_finite() && value > 0.0) {
-                return Err(Error::shape(
+                return Err(Error::argument(
                     format!("smoothing of {what}"),
                     "a finite number above zero",
                     value,
@@ -118,11 +118,11 @@ impl Hmm {
     /// Nothing counted yet.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the features are not those of [`Preset::Hmm`], or an option is not above zero.
+    /// [`Error::Argument`] if the features are not those of [`Preset::Hmm`], or an option is not above zero.
     pub fn new(data: Arc<TrainingSet>, options: HmmOptions) -> Result<Self> {
         options.check()?;
         if *data.extractor().source() != FeatureSource::Preset(Preset::Hmm) {
-            return Err(Error::shape("features of an HMM", "the preset `hmm`", "others"));
+            return Err(Error::argument("features of an HMM", "the preset `hmm`", "others"));
         }
         let labels = data.labels().len();
         let parameters = RowLayout::new(labels, data.extractor(), data.examples(), Scope::default());
@@ -466,11 +466,11 @@ mod tests {
     #[test]
     fn other_features_and_no_smoothing_are_refused() {
         let words = TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Words), 1).unwrap();
-        assert!(matches!(Hmm::new(Arc::new(words), OPTIONS), Err(Error::Shape { .. })));
+        assert!(matches!(Hmm::new(Arc::new(words), OPTIONS), Err(Error::Argument { .. })));
         let data = Arc::new(TrainingSet::new(&corpus(), FeatureSource::Preset(Preset::Hmm), 1).unwrap());
         for smoothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let options = HmmOptions { emissions: smoothing, ..OPTIONS };
-            assert!(matches!(Hmm::new(data.clone(), options), Err(Error::Shape { .. })));
+            assert!(matches!(Hmm::new(data.clone(), options), Err(Error::Argument { .. })));
         }
     }
 }

@@ -247,8 +247,13 @@ fn bad_changes_are_refused_and_change_nothing() {
         );
     }
     let function = Edges::callback(2, |_, _, _| 0.0f32, |_| 0.0, 0.0).unwrap();
-    for mut edges in [function, Edges::per_position(vec![dense()]).unwrap()] {
+    let mut several = Edges::per_position(vec![dense(), dense()]).unwrap();
+    for (edges, expected) in [(&mut { function }, "scores that are stored"), (&mut several, "one matrix")] {
         let error = edges.set(0, 0, 1.0).unwrap_err();
-        assert!(error.to_string().contains("expected one matrix, dense or sparse"), "{error}");
+        assert!(error.to_string().contains(&format!("expected {expected}")), "{error}");
     }
+    several.add_in(1, 0, 0, 2.0).unwrap();
+    assert!(matches!(several.add_in(2, 0, 0, 2.0), Err(Error::Shape { .. })), "there is no such matrix");
+    let lattice = Lattice::new(vec![0.0; 6], &several).unwrap();
+    assert_eq!(lattice.path_score(&[0, 0, 0]).unwrap(), 2.0, "the second step alone");
 }

@@ -121,17 +121,17 @@ impl CrfOptions {
     fn check(&self) -> Result<()> {
         let positive = |what: &str, value: f64| match value.is_finite() && value >= 0.0 {
             true => Ok(()),
-            false => Err(Error::shape(what, "a finite number, zero or above", value)),
+            false => Err(Error::argument(what, "a finite number, zero or above", value)),
         };
         positive("c1", self.c1)?;
         positive("c2", self.c2)?;
         if let Optimiser::Sgd { rate, batch, .. } = self.optimiser {
             positive("the rate of SGD", rate)?;
             if batch == 0 {
-                return Err(Error::shape("sequences a step of SGD", "at least 1", 0));
+                return Err(Error::argument("sequences per step of SGD", "at least 1", 0));
             }
             if self.c1 > 0.0 {
-                return Err(Error::shape("c1 (an L1 term needs L-BFGS)", "0 with SGD", self.c1));
+                return Err(Error::argument("c1 (an L1 term needs L-BFGS)", "0 with SGD", self.c1));
             }
         }
         Ok(())
@@ -160,7 +160,7 @@ impl<F: Differentiable> Crf<F> {
     /// All weights zero.
     ///
     /// # Errors
-    /// [`Error::Shape`] for an option out of its range.
+    /// [`Error::Argument`] for an option out of its range.
     pub fn new(data: Arc<F>, options: CrfOptions) -> Result<Self> {
         options.check()?;
         let CrfOptions { all_states, all_transitions, .. } = options;

@@ -98,12 +98,12 @@ impl<F: Family> Perceptron<F> {
     /// All weights zero.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no threads, or votes by several.
+    /// [`Error::Argument`] for no threads, or votes by several.
     pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
             let expected = if voted { "1, if weights vote" } else { "at least 1" };
-            return Err(Error::shape("threads of the perceptron", expected, options.threads));
+            return Err(Error::argument("threads of the perceptron", expected, options.threads));
         }
         let weights = data.zero()?;
         let voters = voted.then(VotersBuilder::default);
