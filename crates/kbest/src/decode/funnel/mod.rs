@@ -20,18 +20,13 @@
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 
-mod combinations;
-mod deviations;
-mod graph;
-mod hit_loops;
-mod hits;
+mod budget;
 mod kbest;
-mod keep;
 mod layers;
-mod margin;
-mod rows;
+mod passes;
 mod search;
 mod sorting;
+mod ways_in;
 
 use super::{Decode, Decoded, Scratch, Viterbi, with_tally};
 use crate::error::{Error, Result};
@@ -39,8 +34,8 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 use search::Search;
 
-pub(crate) use keep::keep_within;
-pub(crate) use search::{Budget, Stop};
+pub(crate) use budget::{Budget, Stop};
+pub(crate) use kbest::keep_within;
 
 /// Our own decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +45,7 @@ pub struct Funnel;
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(crate) search: search::Memory<S>,
-    pub(crate) many: kbest::ManyMemory<S>,
+    pub(crate) many: kbest::Memory<S>,
 }
 
 impl<S: Float> Decode<S> for Funnel {
