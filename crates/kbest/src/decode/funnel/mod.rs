@@ -17,6 +17,9 @@
 //! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and changes
 //! over when that is used up. Memory: the opened labels only. **When not.** Node scores that say nothing.
 //!
+//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`], ways
+//! into labels in [`ways_in`], and all that only more than one path needs in [`kbest`].
+//!
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 

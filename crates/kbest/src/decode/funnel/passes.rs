@@ -14,7 +14,7 @@ use crate::decode::Tally;
 use crate::kernel::{AlignedVec, Float, LANES, argmax};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
-/// Up to this many opened labels have all their edges read in vector passes; with more, the labels that matter are found
+/// Up to this many opened labels have all their edges read in vector passes; with more, labels are selected
 /// by the largest edge into each.
 const ROWS_READ: u32 = 24;
 

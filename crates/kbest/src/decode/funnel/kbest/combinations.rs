@@ -9,7 +9,7 @@
 //! ```text
 //! paths[t][s] = number of paths counted whose changes all end at t or before, and that lose s steps
 //!             = paths[t - 1][s] + sum over the changes ending at t of  paths[t - length - 1][s - steps(loss)]
-//! steps(loss) = floor(loss * steps per loss) + 1          rounded up: more than is lost
+//! steps(loss) = loss * steps per loss, rounded up
 //! ```
 //!
 //! **Cost.** An addition of a short array for each change. Losses are rounded up to one of a few steps, so what is counted

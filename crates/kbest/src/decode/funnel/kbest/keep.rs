@@ -33,15 +33,15 @@ pub(crate) struct Kept<S> {
     pub(super) best_path: Vec<u32>, // T: the search's entries
     pub(super) hits: Hits<S>,       // known before, if the margin was found with them
     pub(super) graph: Graph<S>,
-    offsets: Vec<usize>, // the same labels listed: T + 1
+    offsets: Vec<usize>, // the same labels in columns: T + 1
     labels: Vec<LabelId>,
     alpha: Vec<S>,
     paths: path_space::Memory<S>,
 }
 
 impl<S: Float> Kept<S> {
-    /// Lists the labels kept, ascending at each position, for the enumeration of [`path_space`].
-    pub(super) fn list(&mut self) {
+    /// Puts the labels kept into columns, ascending at each position, for the enumeration of [`path_space`].
+    pub(super) fn fill_columns(&mut self) {
         let nodes = &mut self.graph.nodes[1..];
         nodes.sort_unstable_by_key(|node| (node.t, node.label));
         let positions = nodes.last().map_or(0, |last| last.t as usize + 1);
@@ -59,7 +59,7 @@ impl<S: Float> Kept<S> {
         self.graph.nodes.truncate(1); // no longer where the ways say they are
     }
 
-    /// The labels listed, and the memory of their enumeration.
+    /// The labels in columns, and the memory of their enumeration.
     pub(crate) fn parts(&mut self) -> (Survivors<'_, S>, &mut path_space::Memory<S>) {
         let columns = Columns::Listed { offsets: &self.offsets, labels: &self.labels };
         (Survivors { alpha: &self.alpha, columns }, &mut self.paths)
@@ -259,6 +259,6 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     search.memory.layers.best_entries(&mut kept.best_path);
     kept.hits.clear();
     search.keep_within(S::from_f64_up(margin), kept)?;
-    kept.list();
+    kept.fill_columns();
     Ok(())
 }

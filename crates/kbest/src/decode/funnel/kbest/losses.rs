@@ -68,7 +68,7 @@ impl<S: Float> Losses<S> {
     /// Lets the limit fall, if there are enough new hits.
     ///
     /// ```text
-    /// step(loss) = floor(loss * steps per loss), at most BEYOND
+    /// step(loss) = loss * steps per loss, rounded down, at most BEYOND
     /// limit      = (s + 1) / steps per loss,  s the first step with  counts[0] + ... + counts[s] >= k - 1
     /// ```
     #[inline(always)]

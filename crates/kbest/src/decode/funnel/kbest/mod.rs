@@ -26,6 +26,8 @@
 //! | *alpha* | forward score of a label: the judge's score of the best path to it |
 //! | *value* | `alpha + edge`: what a label leads to at a label after it, the node score there left out; at the end, `alpha + end` |
 //! | *best value* | the largest value at a label: that of its best way in. In phase 1, of the best path's label |
+//! | *score* | of a path: the judge's. Of a label: its alpha, or an upper bound of that if it is not opened |
+//! | *reach* | of a label: `alpha + its largest edge out` (at the last position, `+ end`), the largest value that it leads to |
 //! | *opened* | of a label: its alpha is known, it has an [`Entry`](super::layers::Entry) |
 //! | *floor*, *rest* | of a position: labels not opened lead to values strictly below the floor, and have no alpha above the rest |
 //! | *selected* | labels that a vector pass has left because they may reach what is needed |
@@ -48,7 +50,8 @@
 //! | *deviation* | a path written as its parent and one way that is not the best |
 //! | *listed* | of a path: phase 3 has met it. *Written*: its labels and terms are written out, for its children to copy |
 //!
-//! `k - 1` is *further* (paths), a number of a thing that happens to be looked at is *looked*.
+//! In formulas `node[y]` is a node score, as everywhere; names say `node_score`, as a *node* is a label kept. `further` is
+//! `k - 1`, the paths besides the best one; `looked` counts edges or labels looked at, for counters and budget.
 //!
 //! # State
 //!
@@ -71,7 +74,7 @@
 //! | `Node::fork`, `gap` | above | `finish` | phase 3 |
 //! | `Deviations::listed` | paths, parents before children | `list` | `score_best`, `push_path` |
 //! | `Written` | the labels and terms of parents, the best path first | `score_best` | the same, `push_path` |
-//! | `Kept::offsets`, `labels`, `alpha` | the labels kept, listed for `path_space`; the graph is used up by that | `list` | `parts` |
+//! | `Kept::offsets`, `labels`, `alpha` | the labels kept in columns, for `path_space`; the graph is used up by that | `fill_columns` | `parts` |
 //!
 //! # What holds
 //!
@@ -81,8 +84,7 @@
 //!
 //! - at least `k` paths lose at most `m`;
 //! - `cover = m + slack`, and every label that is not opened but leads to the best path's next label on a path that loses at most
-//!   `cover` is a hit. (Losses there are of exact values or upper bounds, so a hit may be too good, never too bad; `loss` is of
-//!   a real path, never too small but for rounding.)
+//!   `cover` is a hit. (A hit's *value* may be an upper bound, so there may be hits too many; its *loss* is that of a real path.)
 //! - layers are as the search left them.
 //!
 //! During phase 2, when the nodes of position `t` are done:
@@ -90,7 +92,7 @@
 //! - the allowance of the end and of the best path's nodes is `m + slack`, which is `cover`: so the hits serve for them;
 //! - the nodes of `t - 1` are those wanted by some node of `t`, each with the largest allowance that one of these leaves it;
 //! - the ways into a node are one after another, its best way (loss 0) first; `first == past` says that they are still to be
-//!   found. A node's only way may be added early; if its allowance grows after that, it loses the way again (`Graph::keep`);
+//!   found (at position 0, that there are none). A node's only way may be added early; if its allowance grows after that, it loses the way again (`Graph::keep`);
 //! - nodes are numbered: the end, then the best path from the last position to the first, then all others, later positions
 //!   first. `levels` says where those of a position end.
 //!
@@ -161,7 +163,7 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
         kept.graph.finish();
         if !deviations.push_best(lattice, &kept.graph, k, margin + slack, slack, out) {
             out.clear_paths();
-            kept.list();
+            kept.fill_columns();
             let (survivors, paths) = kept.parts();
             PathSpace::new(lattice, edges, survivors, paths).push_best(k, search.tally, out);
         }

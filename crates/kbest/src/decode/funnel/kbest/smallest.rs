@@ -115,24 +115,24 @@ mod tests {
         let few = sizes.clone();
         sizes.resize(FEW_SIZES + 1, 20.0);
         let mut buckets = Buckets::default();
-        let mut found = |sizes: &[f32], n, more, large| {
+        let mut smallest = |sizes: &[f32], n, more, large| {
             let places = buckets.smallest(sizes.iter().copied(), n, more, large).to_vec();
             let mut ordered = Vec::new();
             buckets.put_in_order(places.iter().copied(), &mut ordered);
             (places, ordered)
         };
-        assert_eq!(found(&sizes, 3, 0.0, 10.0), (vec![0, 2, 4, 5], vec![0, 5, 2, 4]));
-        assert_eq!(found(&sizes, 3, 2.0, 10.0), (vec![0, 1, 2, 4, 5], vec![0, 5, 2, 4, 1]));
-        assert_eq!(found(&sizes, 7, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
-        assert_eq!(found(&sizes, 99, 0.0, 10.0).1.len(), sizes.len());
+        assert_eq!(smallest(&sizes, 3, 0.0, 10.0), (vec![0, 2, 4, 5], vec![0, 5, 2, 4]));
+        assert_eq!(smallest(&sizes, 3, 2.0, 10.0), (vec![0, 1, 2, 4, 5], vec![0, 5, 2, 4, 1]));
+        assert_eq!(smallest(&sizes, 7, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
+        assert_eq!(smallest(&sizes, 99, 0.0, 10.0).1.len(), sizes.len());
         // What is too large comes last, and is left out if it may be.
-        assert_eq!(found(&sizes, 5, 0.0, 5.0).1, [0, 5, 2, 4, 1]);
-        assert_eq!(found(&sizes, 6, 0.0, 5.0).1[..8], [0, 5, 2, 4, 1, 3, 6, 7]);
+        assert_eq!(smallest(&sizes, 5, 0.0, 5.0).1, [0, 5, 2, 4, 1]);
+        assert_eq!(smallest(&sizes, 6, 0.0, 5.0).1[..8], [0, 5, 2, 4, 1, 3, 6, 7]);
         // One bucket for all, and few: in their old order.
         let all: Vec<u32> = (0..sizes.len() as u32).collect();
-        assert_eq!(found(&sizes, 1, 0.0, f32::INFINITY).1, all);
-        assert_eq!(found(&vec![0.0; sizes.len()], 2, 0.0, 0.0).1, all);
-        assert_eq!(found(&few, 1, 0.0, 10.0), (all[..few.len()].to_vec(), all[..few.len()].to_vec()));
+        assert_eq!(smallest(&sizes, 1, 0.0, f32::INFINITY).1, all);
+        assert_eq!(smallest(&vec![0.0; sizes.len()], 2, 0.0, 0.0).1, all);
+        assert_eq!(smallest(&few, 1, 0.0, 10.0), (all[..few.len()].to_vec(), all[..few.len()].to_vec()));
     }
 
     #[test]
