@@ -1,16 +1,16 @@
-//! The worked example of `docs/decoders/funnel.md`: the path, and what was opened on the way.
+//! The worked examples of `docs/decoders/funnel.md`: the paths, and what was opened on the way.
 
 use kbest::decode::{Funnel, Viterbi};
 use kbest::{Decode, Edges, Lattice, Scratch};
 
-#[test]
-fn the_worked_example_is_true() {
+/// The edges and node scores of both.
+fn example() -> (Edges<f32>, Vec<f32>) {
     #[rustfmt::skip]
     let edges = Edges::dense(4, vec![
-        0.0f32, 2.0, 0.0,  0.0, // A
-        0.0,    0.0, 1.0,  0.0, // B
-        0.0,    0.0, 0.0, -4.0, // C
-        3.0,    0.0, 0.0,  0.0, // D
+        0.0, 2.0, 0.0,  0.0, // A
+        0.0, 0.0, 1.0,  0.0, // B
+        0.0, 0.0, 0.0, -4.0, // C
+        3.0, 0.0, 0.0,  0.0, // D
     ])
     .unwrap();
     #[rustfmt::skip]
@@ -19,12 +19,35 @@ fn the_worked_example_is_true() {
         -3.0, 1.0, 6.0, -2.0,
          0.0, 1.0, 0.0,  6.0,
     ];
+    (edges, nodes)
+}
+
+const A: u32 = 0;
+const B: u32 = 1;
+const C: u32 = 2;
+const D: u32 = 3;
+
+#[test]
+fn the_worked_example_is_true() {
+    let (edges, nodes) = example();
     let lattice = Lattice::new(nodes, &edges).unwrap();
     let answer = Funnel.decode(&lattice, &mut Scratch::counting()).unwrap();
-    let (a, b, d) = (0, 1, 3);
-    assert_eq!((answer.best().labels.as_slice(), answer.best().score), (&[a, b, d][..], 14.0));
+    assert_eq!((answer.best().labels.as_slice(), answer.best().score), (&[A, B, D][..], 14.0));
     assert_eq!(answer.best(), Viterbi.decode(&lattice, &mut Scratch::new()).unwrap().best());
     let counters = answer.counters.unwrap();
     assert_eq!(counters.nodes_at, [2, 2, 1], "A and D; C, then B; D");
     assert_eq!(counters.rounds, 2, "one position is opened further");
+}
+
+#[test]
+fn the_worked_example_of_three_paths_is_true() {
+    let (edges, nodes) = example();
+    let lattice = Lattice::new(nodes, &edges).unwrap();
+    let answer = Funnel.decode_kbest(&lattice, 3, &mut Scratch::counting()).unwrap();
+    let paths: Vec<_> = answer.paths.iter().map(|path| (path.labels.as_slice(), path.score)).collect();
+    assert_eq!(paths, [(&[A, B, D][..], 14.0), (&[A, C, D], 13.0), (&[A, C, B], 12.0)]);
+    let viterbi = Viterbi.decode_kbest(&lattice, 3, &mut Scratch::new()).unwrap();
+    assert_eq!(answer.paths, viterbi.paths);
+    let counters = answer.counters.unwrap();
+    assert_eq!(counters.nodes_at, [3, 2, 2], "B at the first and at the last position besides");
 }

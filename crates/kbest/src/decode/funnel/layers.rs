@@ -26,7 +26,7 @@ pub(super) struct Run<'a, S> {
     pub(super) first: u32,
     pub(super) entries: &'a [Entry<S>],
     /// The largest reach of them.
-    pub(super) most: S,
+    pub(super) largest_reach: S,
     /// Whether their reach falls from one to the next.
     pub(super) descending: bool,
 }
@@ -38,7 +38,7 @@ struct Segment<S> {
     past: u32,
     next: u32,
     descending: bool,
-    most: S,
+    largest_reach: S,
 }
 
 /// How far a layer was opened toward one label of the next position.
@@ -62,16 +62,16 @@ pub(super) struct Layer<S> {
     /// No label that is not opened has a larger forward score than this.
     pub(super) rest: S,
     /// The largest forward score of the opened labels; none that has a way out has a larger one.
-    pub(super) best: S,
+    pub(super) best_alpha: S,
     /// The largest but one.
-    second: S,
+    second_alpha: S,
 }
 
 impl<S: Float> Layer<S> {
     /// The largest forward score of the opened labels but for one that has this.
     #[inline(always)]
     pub(super) fn best_but(&self, alpha: S) -> S {
-        if alpha < self.best { self.best } else { self.second }
+        if alpha < self.best_alpha { self.best_alpha } else { self.second_alpha }
     }
 }
 
@@ -102,14 +102,20 @@ impl<S: Float> Layers<S> {
             opened: 0,
             floor: unknown,
             rest: unknown,
-            best: S::FORBIDDEN,
-            second: S::FORBIDDEN,
+            best_alpha: S::FORBIDDEN,
+            second_alpha: S::FORBIDDEN,
         });
     }
 
     #[inline(always)]
     pub(super) fn layer(&self, t: usize) -> &Layer<S> {
         &self.layers[t]
+    }
+
+    /// Labels that are not opened at the position before `t` lead to values below this at `t`.
+    #[inline(always)]
+    pub(super) fn floor_before(&self, t: usize) -> S {
+        t.checked_sub(1).map_or(S::FORBIDDEN, |before| self.layers[before].floor)
     }
 
     /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have. No label left out has a
@@ -156,15 +162,24 @@ impl<S: Float> Layers<S> {
         }
         let first = self.entries.len() as u32;
         self.entries.extend_from_slice(fresh);
-        let mut most = S::FORBIDDEN;
+        let mut largest_reach = S::FORBIDDEN;
         for entry in fresh {
-            layer.second =
-                layer.second.larger(if entry.alpha < layer.best { entry.alpha } else { layer.best });
-            layer.best = layer.best.larger(entry.alpha);
-            most = most.larger(entry.reach);
+            layer.second_alpha = layer.second_alpha.larger(if entry.alpha < layer.best_alpha {
+                entry.alpha
+            } else {
+                layer.best_alpha
+            });
+            layer.best_alpha = layer.best_alpha.larger(entry.alpha);
+            largest_reach = largest_reach.larger(entry.reach);
         }
         let segment = self.segments.len() as u32;
-        self.segments.push(Segment { first, past: first + fresh.len() as u32, next: NONE, descending, most });
+        self.segments.push(Segment {
+            first,
+            past: first + fresh.len() as u32,
+            next: NONE,
+            descending,
+            largest_reach,
+        });
         match layer.tail {
             NONE => layer.head = segment,
             tail => self.segments[tail as usize].next = segment,
@@ -237,8 +252,14 @@ impl<'a, S: Float> Iterator for Runs<'a, S> {
         if self.next == NONE {
             return None;
         }
-        let Segment { first, past, next, descending, most } = self.layers.segments[self.next as usize];
+        let Segment { first, past, next, descending, largest_reach } =
+            self.layers.segments[self.next as usize];
         self.next = next;
-        Some(Run { first, entries: &self.layers.entries[first as usize..past as usize], most, descending })
+        Some(Run {
+            first,
+            entries: &self.layers.entries[first as usize..past as usize],
+            largest_reach,
+            descending,
+        })
     }
 }

@@ -17,21 +17,19 @@
 //! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and changes
 //! over when that is used up. Memory: the opened labels only. **When not.** Node scores that say nothing.
 //!
+//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`], ways
+//! into labels in [`ways_in`], and all that only more than one path needs in [`kbest`].
+//!
 //! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
 //! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
 
-mod combinations;
-mod deviations;
-mod graph;
-mod hit_loops;
-mod hits;
+mod budget;
 mod kbest;
-mod keep;
 mod layers;
-mod margin;
-mod rows;
+mod passes;
 mod search;
 mod sorting;
+mod ways_in;
 
 use super::gather::GatherEdges;
 use super::{Algorithm, Job, Tally, Viterbi};
@@ -39,8 +37,8 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
 
-pub(crate) use keep::keep_within;
-pub(crate) use search::{Budget, Stop};
+pub(crate) use budget::{Budget, Stop};
+pub(crate) use kbest::keep_within;
 
 /// Our own decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +48,7 @@ pub struct Funnel;
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(crate) search: search::Memory<S>,
-    pub(crate) many: kbest::ManyMemory<S>,
+    pub(crate) many: kbest::Memory<S>,
 }
 
 impl Algorithm for Funnel {

@@ -1,18 +1,27 @@
 //! Backwards from the best path: every label on any path within a margin of it.
 //!
-//! A label kept at `t` with slack `s` (it is on a path that loses the margin less `s`) wants every label before it that
-//! leads to a value within `s` of its best one; what that label loses is taken from the slack. Where a label that is not
-//! opened could be wanted, by floor and rest of its position, the position is opened toward that one label. The labels
-//! kept are exactly those that some path within the margin uses.
+//! A label kept at `t` with an allowance (the most that a path may lose on its way to it) *wants* every label before it that
+//! leads to a value within that allowance of its best one; what that label loses is taken from the allowance:
+//!
+//! ```text
+//! allowance(end)  = margin + slack
+//! loss(p -> y)    = value(best way into y) - value(p -> y),   value(p -> y) = alpha[p] + edge(p, y)
+//! p is wanted       if loss(p -> y) <= allowance(y), that is, value(p -> y) >= needed = best value - allowance(y)
+//! allowance(p)    = max over all y that want p of  allowance(y) - loss(p -> y)
+//! ```
+//!
+//! Where a label that is not opened could be wanted, by floor and rest of its position, the position is opened toward that one
+//! label. The labels kept are exactly those that some path within the margin (and the slack) uses.
 //!
 //! **Cost.** A vector pass for each label kept whose predecessors the search has not opened far enough (those before the
 //! best path are known from [`super::hits`]), and the opened labels before each label kept.
 
 use super::graph::{END, Graph, Node, Way};
-use super::layers::Entry;
-use super::margin;
-use super::search::{Budget, Goal, Memory, Search, Stop};
+use super::hits::Hits;
 use crate::decode::Tally;
+use crate::decode::funnel::budget::{Budget, Stop};
+use crate::decode::funnel::layers::Entry;
+use crate::decode::funnel::search::{Goal, Memory, Search};
 use crate::decode::path_space::{self, Columns, Survivors};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -21,18 +30,18 @@ use crate::lattice::{EdgeScores, Lattice};
 /// The labels on paths within a margin.
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
-    pub(super) best: Vec<u32>, // the search's entries of the best path
-    pub(super) margin: margin::Memory<S>,
+    pub(super) best_path: Vec<u32>, // T: the search's entries
+    pub(super) hits: Hits<S>,       // known before, if the margin was found with them
     pub(super) graph: Graph<S>,
-    offsets: Vec<usize>, // the same labels listed: T + 1
+    offsets: Vec<usize>, // the same labels in columns: T + 1
     labels: Vec<LabelId>,
     alpha: Vec<S>,
-    pub(super) paths: path_space::Memory<S>,
+    paths: path_space::Memory<S>,
 }
 
 impl<S: Float> Kept<S> {
-    /// Lists the labels kept, ascending at each position, for the enumeration of [`path_space`].
-    pub(super) fn list(&mut self) {
+    /// Puts the labels kept into columns, ascending at each position, for the enumeration of [`path_space`].
+    pub(super) fn fill_columns(&mut self) {
         let nodes = &mut self.graph.nodes[1..];
         nodes.sort_unstable_by_key(|node| (node.t, node.label));
         let positions = nodes.last().map_or(0, |last| last.t as usize + 1);
@@ -50,7 +59,7 @@ impl<S: Float> Kept<S> {
         self.graph.nodes.truncate(1); // no longer where the ways say they are
     }
 
-    /// The labels listed, and the memory of their enumeration.
+    /// The labels in columns, and the memory of their enumeration.
     pub(crate) fn parts(&mut self) -> (Survivors<'_, S>, &mut path_space::Memory<S>) {
         let columns = Columns::Listed { offsets: &self.offsets, labels: &self.labels };
         (Survivors { alpha: &self.alpha, columns }, &mut self.paths)
@@ -69,26 +78,31 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// `margin` (infinity: on any legal path).
     pub(super) fn keep_within(&mut self, margin: S, kept: &mut Kept<S>) -> Result<(), Stop> {
         let positions = self.lattice.positions();
-        let margin = margin + self.loss_slack();
-        let graph = &mut kept.graph;
+        let Kept { best_path, hits, graph, .. } = kept;
         self.tally.round();
-        graph.begin(&self.memory.layers, &kept.best, margin);
-        let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, &kept.best, graph));
-        self.memory.hits.within = S::FORBIDDEN; // they were made for this margin
+        graph.begin(&self.memory.layers, best_path, margin + self.loss_slack());
+        let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, best_path, hits, graph));
+        hits.cover = S::FORBIDDEN; // they were made for this margin
         done
     }
 
     /// Keeps the labels before those of position `t`, or before the end.
-    fn keep_before(&mut self, t: usize, best: &[u32], graph: &mut Graph<S>) -> Result<(), Stop> {
+    fn keep_before(
+        &mut self,
+        t: usize,
+        best_path: &[u32],
+        hits: &mut Hits<S>,
+        graph: &mut Graph<S>,
+    ) -> Result<(), Stop> {
         let off_best = graph.end_level();
-        if !self.add_way_on_best(t, best, off_best.is_empty(), graph) {
-            let known = graph.nodes.len() as u32;
-            self.want_predecessors(graph.on_best(t), best, graph)?;
-            self.add_only_ways(t - 1, known, best, graph);
+        if !self.add_way_on_best(t, best_path, off_best.is_empty(), hits, graph) {
+            let first_new = graph.nodes.len() as u32;
+            self.want_predecessors(graph.on_best(t), best_path, hits, graph)?;
+            self.add_only_ways(t - 1, first_new, best_path, graph);
         }
         for node in off_best {
             if graph.nodes[node as usize].has_no_way() {
-                self.want_predecessors(node, best, graph)?;
+                self.want_predecessors(node, best_path, hits, graph)?;
             }
         }
         Ok(())
@@ -96,93 +110,111 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Adds the way that the best path takes to position `t`, or to the end, if it surely is the only one there. If others
     /// are kept at `t`, too, a hit that is not wanted here is to be looked at for their sake (`alone`: there are none).
-    fn add_way_on_best(&self, t: usize, best: &[u32], alone: bool, graph: &mut Graph<S>) -> bool {
+    fn add_way_on_best(
+        &self,
+        t: usize,
+        best_path: &[u32],
+        alone: bool,
+        hits: &Hits<S>,
+        graph: &mut Graph<S>,
+    ) -> bool {
         let on_best = graph.on_best(t);
-        let Node { label, slack, .. } = graph.nodes[on_best as usize];
-        let before = self.memory.layers.entry(best[t - 1]);
+        let Node { label, allowance, .. } = graph.nodes[on_best as usize];
+        let before = self.memory.layers.entry(best_path[t - 1]);
         let (value, edge) = self.value_into(t, label as usize, before, on_best == END);
         let is_only = self.memory.layers.layer(t - 1).opened == 1
-            && self.memory.hits.have_none(t - 1, slack, value - slack, alone);
+            && hits.have_none(t - 1, allowance, value - allowance, alone);
         if is_only {
-            let node = self.lattice.node_row(t - 1)[before.label as usize];
+            let node_score = self.lattice.node_row(t - 1)[before.label as usize];
             let from = graph.on_best(t - 1);
-            graph.add_only_way(on_best, Way { from, label: before.label, node, edge, loss: S::ZERO });
+            graph.add_only_way(on_best, Way { from, label: before.label, node_score, edge, loss: S::ZERO });
         }
         is_only
     }
 
     /// Adds the way into each of the new nodes of position `t` that surely has only one, from the best path. Most have.
-    fn add_only_ways(&self, t: usize, new: u32, best: &[u32], graph: &mut Graph<S>) {
+    ///
+    /// ```text
+    /// only way:  max(rest, best other alpha) + largest edge into y  <  alpha + edge - allowance
+    /// ```
+    fn add_only_ways(&self, t: usize, first_new: u32, best_path: &[u32], graph: &mut Graph<S>) {
         let Some(before) = t.checked_sub(1) else { return };
-        let (layer, back) = (self.memory.layers.layer(before), best[before]);
+        let (layer, back) = (self.memory.layers.layer(before), best_path[before]);
         let Entry { label, alpha, .. } = *self.memory.layers.entry(back);
         let others = layer.rest.larger(layer.best_but(alpha));
-        let (from, node) = (graph.on_best(before), self.lattice.node_row(before)[label as usize]);
+        let (from, node_score) = (graph.on_best(before), self.lattice.node_row(before)[label as usize]);
         let largest = self.edges.bounds(t).column;
-        for new in new..graph.nodes.len() as u32 {
-            let Node { label: y, entry, slack, .. } = graph.nodes[new as usize];
+        for new in first_new..graph.nodes.len() as u32 {
+            let Node { label: y, entry, allowance, .. } = graph.nodes[new as usize];
             if self.memory.layers.entry(entry).back != back {
                 continue;
             }
             let edge = self.edges.get(t, label as usize, y as usize);
             // Upper bound: over no other label and no larger edge does it come to as much as is wanted.
-            if others + largest.at(y as usize) < alpha + edge - slack {
-                graph.add_only_way(new, Way { from, label, node, edge, loss: S::ZERO });
+            if others + largest.at(y as usize) < alpha + edge - allowance {
+                graph.add_only_way(new, Way { from, label, node_score, edge, loss: S::ZERO });
             }
         }
     }
 
-    /// Adds every way into a node that leads to a value within its slack of the best one.
-    fn want_predecessors(&mut self, node: u32, best: &[u32], graph: &mut Graph<S>) -> Result<(), Stop> {
-        let Node { t, label, entry, slack, .. } = graph.nodes[node as usize];
+    /// Adds every way into a node that leads to a value within its allowance of the best one, opening labels before it as far
+    /// as that needs.
+    fn want_predecessors(
+        &mut self,
+        node: u32,
+        best_path: &[u32],
+        hits: &mut Hits<S>,
+        graph: &mut Graph<S>,
+    ) -> Result<(), Stop> {
+        let Node { t, label, entry, allowance, .. } = graph.nodes[node as usize];
         let t = t as usize;
         graph.begin_ways(node);
         let (at_end, y) = (node == END, label as usize);
-        let back = if at_end { best[t - 1] } else { self.memory.layers.entry(entry).back };
-        let (value, edge) = self.value_into(t, y, self.memory.layers.entry(back), at_end);
-        let limit = value - slack;
+        let back = if at_end { best_path[t - 1] } else { self.memory.layers.entry(entry).back };
+        let (best_value, edge) = self.value_into(t, y, self.memory.layers.entry(back), at_end);
+        let needed = best_value - allowance;
         let goal = if at_end { Goal::Any } else { Goal::Label(label) };
-        if self.may_be_wanted(t - 1, goal, limit) {
-            let on_best = at_end || best[t] == entry;
-            if on_best && self.memory.hits.within >= slack {
-                self.open_hits(t - 1, goal, limit)?;
+        if self.may_be_wanted(t - 1, goal, needed) {
+            let on_best = at_end || best_path[t] == entry;
+            if on_best && hits.cover >= allowance {
+                self.open_hits(t - 1, goal, needed, hits)?;
             } else {
-                self.deepen(t - 1, goal, limit)?;
+                self.deepen(t - 1, goal, needed)?;
             }
         }
         graph.know_entries(self.memory.layers.len());
-        let nodes = self.lattice.node_row(t - 1);
+        let node_scores = self.lattice.node_row(t - 1);
         let before = self.memory.layers.entry(back);
-        graph.add_way(node, t - 1, (back, before), nodes[before.label as usize], edge, S::ZERO);
+        graph.add_way(node, t - 1, (back, before), node_scores[before.label as usize], edge, S::ZERO);
         let mut looked = 1;
         // Upper bound: over no other label and no larger edge does it come to as much.
         let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
-        if at_end || self.memory.layers.layer(t - 1).best_but(before.alpha) + largest >= limit {
-            for run in self.memory.layers.runs(t - 1).filter(|run| run.most >= limit) {
+        if at_end || self.memory.layers.layer(t - 1).best_but(before.alpha) + largest >= needed {
+            for run in self.memory.layers.runs(t - 1).filter(|run| run.largest_reach >= needed) {
                 for (index, before) in (run.first..).zip(run.entries) {
                     // Upper bound: neither this label nor any of less reach leads to as much.
-                    if before.reach < limit {
+                    if before.reach < needed {
                         if run.descending {
                             break;
                         }
                         continue;
                     }
                     // The same for this label alone.
-                    if index == back || (!at_end && before.alpha + largest < limit) {
+                    if index == back || (!at_end && before.alpha + largest < needed) {
                         continue;
                     }
                     looked += 1;
-                    let (score, edge) = self.value_into(t, y, before, at_end);
-                    if score >= limit && !score.is_forbidden() {
-                        let node_score = nodes[before.label as usize];
-                        graph.add_way(node, t - 1, (index, before), node_score, edge, value - score);
+                    let (value, edge) = self.value_into(t, y, before, at_end);
+                    if value >= needed && !value.is_forbidden() {
+                        let node_score = node_scores[before.label as usize];
+                        graph.add_way(node, t - 1, (index, before), node_score, edge, best_value - value);
                     }
                 }
             }
         }
         graph.end_ways(node);
         self.tally.edges(looked);
-        self.spend(looked)
+        self.budget.spend(looked)
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.
@@ -196,15 +228,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         (before.alpha + edge, edge)
     }
 
-    /// Whether a label at `t` that is not opened may lead to a value of at least `limit` on the way to the goal.
+    /// Whether a label at `t` that is not opened may lead to a value of at least `needed` on the way to the goal.
     #[inline(always)]
-    pub(super) fn may_be_wanted(&self, t: usize, goal: Goal, limit: S) -> bool {
+    pub(super) fn may_be_wanted(&self, t: usize, goal: Goal, needed: S) -> bool {
         let layer = self.memory.layers.layer(t);
         // Upper bounds: labels not opened lead to values below the layer's floor, and have scores not above its rest.
-        layer.floor > limit
+        layer.floor > needed
             && match goal {
                 Goal::Any => true,
-                Goal::Label(y) => layer.rest + self.edges.bounds(t + 1).column.at(y as usize) >= limit,
+                Goal::Label(y) => layer.rest + self.edges.bounds(t + 1).column.at(y as usize) >= needed,
             }
     }
 }
@@ -224,8 +256,9 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     }
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
-    search.memory.layers.best_entries(&mut kept.best);
+    search.memory.layers.best_entries(&mut kept.best_path);
+    kept.hits.clear();
     search.keep_within(S::from_f64_up(margin), kept)?;
-    kept.list();
+    kept.fill_columns();
     Ok(())
 }

@@ -5,16 +5,14 @@
 //! position is a node, too, the first of all; then follow those of the best path, the last position first; then all others,
 //! position by position likewise.
 //!
-//! **Cost.** A few words a label and a way. Made by one walk backwards (`keep.rs`), read by the enumeration
-//! (`deviations.rs`).
+//! **Cost.** A few words per label and per way. Made by one walk backwards ([`super::keep`]), read by the enumeration
+//! ([`super::deviations`]).
 
-use super::layers::{Entry, Layers};
+use crate::decode::funnel::layers::{Entry, Layers, NONE};
+use crate::decode::funnel::search::smaller;
 use crate::kernel::Float;
 use crate::label::LabelId;
 use std::ops::Range;
-
-/// No node, no way.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// The end behind the last position.
 pub(super) const END: u32 = 0;
@@ -32,10 +30,10 @@ pub(super) struct Node<S> {
     pub(super) past: u32,
     /// Forward score.
     pub(super) alpha: S,
-    /// How much of the margin is left for the way to it.
-    pub(super) slack: S,
+    /// The most that a path may lose on its way to this node.
+    pub(super) allowance: S,
     /// The nearest node on the best path to it, itself included, that has a second way in.
-    pub(super) branch: u32,
+    pub(super) fork: u32,
     /// The least that any path to it loses but the best one.
     pub(super) gap: S,
 }
@@ -55,7 +53,7 @@ pub(super) struct Way<S> {
     pub(super) from: u32,
     pub(super) label: LabelId,
     /// The node score of that label.
-    pub(super) node: S,
+    pub(super) node_score: S,
     /// The edge (the end score, if it leads to the end).
     pub(super) edge: S,
     /// What it loses against the best way into the same node.
@@ -68,24 +66,24 @@ pub(super) struct Graph<S> {
     pub(super) nodes: Vec<Node<S>>,
     pub(super) ways: Vec<Way<S>>,
     positions: usize,
-    levels: Vec<u32>, // where the nodes off the best path end: behind the last position (none), at the last, and so on
-    node_of: Vec<u32>, // by entry of the search
+    levels: Vec<u32>, // T: where the nodes off the best path end: behind the last position (none), at the last, and so on
+    node_of: Vec<u32>, // by entry of the search; NONE if it is not kept
 }
 
 impl<S: Float> Graph<S> {
-    /// Begins with the best path, to whose labels, and to the end, paths may lose as much as `slack`.
-    pub(super) fn begin(&mut self, layers: &Layers<S>, best: &[u32], slack: S) {
+    /// Begins with the best path, to whose labels, and to the end, paths may lose as much as `allowance`.
+    pub(super) fn begin(&mut self, layers: &Layers<S>, best_path: &[u32], allowance: S) {
         self.nodes.clear();
         self.ways.clear();
         self.levels.clear();
         self.node_of.clear();
         self.know_entries(layers.len());
-        self.positions = best.len();
-        self.push_node(best.len(), NONE, 0, S::FORBIDDEN, slack);
-        for (t, &index) in best.iter().enumerate().rev() {
+        self.positions = best_path.len();
+        self.push_node(best_path.len(), NONE, 0, S::FORBIDDEN, allowance);
+        for (t, &index) in best_path.iter().enumerate().rev() {
             let Entry { label, alpha, .. } = *layers.entry(index);
             self.node_of[index as usize] = self.nodes.len() as u32;
-            self.push_node(t, index, label, alpha, slack);
+            self.push_node(t, index, label, alpha, allowance);
         }
     }
 
@@ -104,10 +102,9 @@ impl<S: Float> Graph<S> {
     }
 
     #[inline(always)]
-    fn push_node(&mut self, t: usize, entry: u32, label: LabelId, alpha: S, slack: S) {
-        let node =
-            Node { t: t as u32, label, entry, first: 0, past: 0, alpha, slack, branch: NONE, gap: S::ZERO };
-        self.nodes.push(node);
+    fn push_node(&mut self, t: usize, entry: u32, label: LabelId, alpha: S, allowance: S) {
+        let (t, gap) = (t as u32, S::ZERO);
+        self.nodes.push(Node { t, label, entry, first: 0, past: 0, alpha, allowance, fork: NONE, gap });
     }
 
     /// Makes room for entries that were added to the search.
@@ -126,19 +123,23 @@ impl<S: Float> Graph<S> {
 
     /// Adds a way into `node`, whose ways were begun last, from an entry at position `t` with this node score. The best
     /// way must come first.
+    ///
+    /// ```text
+    /// allowance(from) = max over the ways out of it of  allowance(node) - loss
+    /// ```
     #[inline(always)]
     pub(super) fn add_way(
         &mut self,
         node: u32,
         t: usize,
         (index, entry): (u32, &Entry<S>),
-        score: S,
+        node_score: S,
         edge: S,
         loss: S,
     ) {
-        let slack = self.nodes[node as usize].slack - loss;
-        let from = self.want(t, index, entry, slack);
-        self.ways.push(Way { from, label: entry.label, node: score, edge, loss });
+        let allowance = self.nodes[node as usize].allowance - loss;
+        let from = self.keep(t, index, entry, allowance);
+        self.ways.push(Way { from, label: entry.label, node_score, edge, loss });
     }
 
     /// Ends the ways into a node.
@@ -155,54 +156,59 @@ impl<S: Float> Graph<S> {
         self.end_ways(node);
     }
 
-    /// The node of an entry, with at least this slack.
+    /// The node of an entry, with at least this allowance.
     #[inline(always)]
-    fn want(&mut self, t: usize, index: u32, entry: &Entry<S>, slack: S) -> u32 {
+    fn keep(&mut self, t: usize, index: u32, entry: &Entry<S>, allowance: S) -> u32 {
         match self.node_of[index as usize] {
             NONE => {
-                let node = self.nodes.len() as u32;
-                self.node_of[index as usize] = node;
-                self.push_node(t, index, entry.label, entry.alpha, slack);
-                node
+                let new = self.nodes.len() as u32;
+                self.node_of[index as usize] = new;
+                self.push_node(t, index, entry.label, entry.alpha, allowance);
+                new
             }
-            node => {
-                let known = &mut self.nodes[node as usize];
-                if known.slack < slack {
-                    (known.slack, known.past) = (slack, known.first); // the way into it may no longer be the only one
+            old => {
+                let node = &mut self.nodes[old as usize];
+                if node.allowance < allowance {
+                    (node.allowance, node.past) = (allowance, node.first); // the way into it may no longer be the only one
                 }
-                node
+                old
             }
         }
     }
 
-    /// Finds the branches, when all ways are known.
+    /// Finds forks and gaps, when all ways are known: from the first position on, as a node's follow from those of the node
+    /// before it.
     pub(super) fn finish(&mut self) {
         for t in 0..=self.positions {
-            self.find_branch(self.on_best(t));
+            self.find_fork(self.on_best(t));
             let level = self.positions - t;
             let past = self.levels.get(level).map_or(self.nodes.len() as u32, |&past| past);
             let first = level.checked_sub(1).map_or(past, |before| self.levels[before]);
             for node in first..past {
-                self.find_branch(node);
+                self.find_fork(node);
             }
         }
     }
 
-    /// Finds the branch of a node, when those of all nodes before it are known.
+    /// Finds the fork and the gap of a node, when those of all nodes before it are known.
+    ///
+    /// ```text
+    /// fork = the node itself if it has a second way in, else that of the node before on the best way
+    /// gap  = min(gap of the node before on the best way, losses of all other ways in)
+    /// ```
     #[inline(always)]
-    fn find_branch(&mut self, n: u32) {
+    fn find_fork(&mut self, n: u32) {
         let Node { t, first, past, .. } = self.nodes[n as usize];
-        let smaller = |a: S, b: S| if b < a { b } else { a };
-        let (mut branch, mut gap) = (NONE, S::from_f64(f64::INFINITY));
+        let (mut fork, mut gap) = (NONE, S::from_f64(f64::INFINITY));
         if t > 0 {
             let before = &self.nodes[self.ways[first as usize].from as usize];
-            (branch, gap) = (before.branch, before.gap);
+            (fork, gap) = (before.fork, before.gap);
             let others = &self.ways[first as usize + 1..past as usize];
             if !others.is_empty() {
-                (branch, gap) = (n, others.iter().map(|way| way.loss).fold(gap, smaller));
+                (fork, gap) = (n, others.iter().map(|way| way.loss).fold(gap, smaller));
             }
         }
-        (self.nodes[n as usize].branch, self.nodes[n as usize].gap) = (branch, gap);
+        (self.nodes[n as usize].fork, self.nodes[n as usize].gap) = (fork, gap);
     }
 
     /// The best way into a node that is not at position 0.

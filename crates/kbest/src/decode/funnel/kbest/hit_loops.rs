@@ -1,9 +1,9 @@
 //! A label that may be on a good path, and the loops over such labels, compiled for the CPU at hand.
 //!
-//! What is found at a position, and how much of it is wanted, cannot be foreseen, so these loops have no branch but their
-//! end.
+//! How many labels a position has, and how many of them are wanted, cannot be foreseen, so these loops have no branch but
+//! their end.
 
-use super::layers::NONE;
+use crate::decode::funnel::layers::NONE;
 use crate::kernel::{Float, Loop};
 use std::hint::select_unpredictable;
 
@@ -32,80 +32,90 @@ pub(super) struct Hit<S> {
 pub(super) struct Labels<'a, S> {
     /// Bounds of the values that labels before lead to.
     pub(super) row: &'a [S],
-    pub(super) node: &'a [S],
+    pub(super) node_scores: &'a [S],
     /// The edges to the best path's next label.
     pub(super) ways_out: &'a [S],
     /// The position where each was last seen to be open.
     pub(super) open_at: &'a [u32],
 }
 
-/// Makes hits of the labels found, and returns the largest of their values. A label that is open becomes a hit that cannot
-/// be had.
+/// Makes hits of the labels selected, and returns the largest of their values. A label that is open becomes a hit that
+/// cannot be had.
 pub(super) struct MakeHits<'a, S> {
-    pub(super) found: &'a [u32],
+    pub(super) selected: &'a [u32],
     /// The label that they are counted from.
     pub(super) first: u32,
     pub(super) t: u32,
     /// To be added to the bounds.
     pub(super) add: S,
     /// Labels that are not opened at the position before lead to values below this.
-    pub(super) least: S,
+    pub(super) floor_before: S,
     pub(super) labels: Labels<'a, S>,
-    /// The best path's value.
-    pub(super) value: S,
-    /// The way in to labels whose bound is at least `least`.
-    pub(super) known: u32,
+    pub(super) best_value: S,
+    /// The way in to labels whose bound is at least `floor_before`.
+    pub(super) way_in: u32,
     pub(super) hits: &'a mut Vec<Hit<S>>,
 }
 
 impl<S: Float> Loop for MakeHits<'_, S> {
     type Result = S;
 
+    /// ```text
+    /// bound = add + row[y]                               over labels opened before
+    /// score = max(bound, floor before) + node[y]         ... and over all others
+    /// value = score + way_out[y]
+    /// loss  = max(0, best value - (bound + node[y] + way_out[y]))
+    /// ```
     #[inline(always)]
     fn run(self) -> S {
-        let MakeHits { found, first, t, add, least, labels, value, known, hits } = self;
-        let Labels { row, node, ways_out, open_at } = labels;
+        let MakeHits { selected, first, t, add, floor_before, labels, best_value, way_in, hits } = self;
+        let Labels { row, node_scores, ways_out, open_at } = labels;
         let old = hits.len();
         let none = Hit { label: NONE, back: NONE, score: S::ZERO, value: S::ZERO, loss: S::ZERO };
-        hits.resize(old + found.len(), none);
-        let mut most = S::FORBIDDEN;
-        for (hit, &i) in hits[old..].iter_mut().zip(found) {
+        hits.resize(old + selected.len(), none);
+        let mut largest_value = S::FORBIDDEN;
+        for (hit, &i) in hits[old..].iter_mut().zip(selected) {
             let y = i as usize;
             let bound = add + row[y];
-            let node = select_unpredictable(open_at[y] == t, S::FORBIDDEN, node[y]);
-            let score = bound.larger(least) + node;
-            let loss = (value - (bound + node + ways_out[y])).larger(S::ZERO);
-            let back = select_unpredictable(bound >= least, known, UNKNOWN);
+            let node_score = select_unpredictable(open_at[y] == t, S::FORBIDDEN, node_scores[y]);
+            let score = bound.larger(floor_before) + node_score;
+            let loss = (best_value - (bound + node_score + ways_out[y])).larger(S::ZERO);
+            let back = select_unpredictable(bound >= floor_before, way_in, UNKNOWN);
             *hit = Hit { label: first + i, back, score, value: score + ways_out[y], loss };
-            most = most.larger(hit.value);
+            largest_value = largest_value.larger(hit.value);
         }
-        most
+        largest_value
     }
 }
 
-/// Finds those of some hits that have a value of at least `limit`, and returns the largest score of the others and `rest`.
+/// Finds those of some hits that are wanted, and returns the largest score of the others and `rest`.
 pub(super) struct FindWanted<'a, S> {
     pub(super) hits: &'a [Hit<S>],
     /// The place of the first.
     pub(super) first: u32,
-    pub(super) limit: S,
+    /// The least value that is wanted.
+    pub(super) needed: S,
     pub(super) rest: S,
     /// Their places.
-    pub(super) found: &'a mut Vec<u32>,
+    pub(super) wanted: &'a mut Vec<u32>,
 }
 
 impl<S: Float> Loop for FindWanted<'_, S> {
     type Result = S;
 
+    /// ```text
+    /// wanted = all hits with  value >= needed
+    /// rest   = max(rest, scores of all other hits)
+    /// ```
     #[inline(always)]
     fn run(self) -> S {
-        let FindWanted { hits, first, limit, mut rest, found } = self;
-        found.clear();
-        found.reserve(hits.len());
+        let FindWanted { hits, first, needed, mut rest, wanted } = self;
+        wanted.clear();
+        wanted.reserve(hits.len());
         for (place, hit) in (first..).zip(hits) {
-            let is_wanted = (hit.value >= limit) & !hit.value.is_forbidden();
-            found.push(place);
-            found.truncate(found.len() - usize::from(!is_wanted));
+            let is_wanted = (hit.value >= needed) & !hit.value.is_forbidden();
+            wanted.push(place);
+            wanted.truncate(wanted.len() - usize::from(!is_wanted));
             rest = rest.larger(select_unpredictable(is_wanted, S::FORBIDDEN, hit.score));
         }
         rest

@@ -4,9 +4,15 @@
 //! that have a label of the best path between them add up: each leaves the edges alone that the others change. So the number
 //! of paths that lose at most so much is counted position by position, as in a knapsack: the paths with no change ending
 //! here, and, for each change ending here, the paths whose changes all end before the label that it leaves alone, its loss
-//! added.
+//! added:
 //!
-//! **Cost.** An addition of a short row for each change. Losses are rounded up to one of a few steps, so what is counted
+//! ```text
+//! paths[t][s] = number of paths counted whose changes all end at t or before, and that lose s steps
+//!             = paths[t - 1][s] + sum over the changes ending at t of  paths[t - length - 1][s - steps(loss)]
+//! steps(loss) = loss * steps per loss, rounded up
+//! ```
+//!
+//! **Cost.** An addition of a short array for each change. Losses are rounded up to one of a few steps, so what is counted
 //! is less than what there is.
 
 /// Steps of the largest loss counted.
@@ -16,7 +22,7 @@ const LAST: usize = STEPS - 1;
 /// Numbers of paths by what they lose: no steps, one step, and so on. They stay at 65,535.
 type Counts = [u16; STEPS];
 
-/// The same with zeros in front, for what is less than nothing.
+/// The same behind as many zeros, so that a part of it is the counts moved up by some steps.
 type Shifted = [u16; 2 * STEPS];
 
 /// The most labels that a change may have if it is to be combined with others before it (measured: more do not matter).
@@ -24,21 +30,21 @@ const LONGEST: usize = 3;
 
 /// The count, position by position.
 pub(super) struct Combinations {
-    margin: f64,
+    limit: f64, // the largest loss counted
     steps_per_loss: f64,
-    alone: Shifted,                  // the best path
+    best_only: Shifted,              // the best path
     earlier: [Shifted; LONGEST + 1], // with changes up to each of the positions before, in a ring
-    at: usize,                       // of these, that of the position farthest from here
+    oldest: usize,                   // of these, that of the position farthest from here
     now: Counts,                     // up to this position
 }
 
 impl Combinations {
-    /// Begins to count paths that lose at most `margin`.
-    pub(super) fn within(margin: f64) -> Self {
-        let (mut best, mut alone) = ([0; STEPS], [0; 2 * STEPS]);
-        (best[0], alone[STEPS]) = (1, 1);
-        let steps_per_loss = if margin > 0.0 { STEPS as f64 / margin } else { f64::INFINITY };
-        Combinations { margin, steps_per_loss, alone, earlier: [alone; LONGEST + 1], at: 0, now: best }
+    /// Begins to count paths that lose at most `limit`.
+    pub(super) fn within(limit: f64) -> Self {
+        let (mut now, mut best_only) = ([0; STEPS], [0; 2 * STEPS]);
+        (now[0], best_only[STEPS]) = (1, 1);
+        let steps_per_loss = if limit > 0.0 { STEPS as f64 / limit } else { f64::INFINITY };
+        Combinations { limit, steps_per_loss, best_only, earlier: [best_only; LONGEST + 1], oldest: 0, now }
     }
 
     /// Adds changes of up to `length` labels, the last of them at this position. One label before them stays, so they go
@@ -46,12 +52,12 @@ impl Combinations {
     #[inline(always)]
     pub(super) fn change(&mut self, losses: impl Iterator<Item = f64>, length: usize) {
         let with = match LONGEST.checked_sub(length) {
-            Some(shorter) => &self.earlier[(self.at + shorter) % (LONGEST + 1)],
-            None => &self.alone,
+            Some(shorter) => &self.earlier[(self.oldest + shorter) % (LONGEST + 1)],
+            None => &self.best_only,
         };
         let mut now = self.now; // to be kept in registers
         for loss in losses {
-            // Rounded up to the next step; what is past the last one adds zeros. No branch, as none could be foreseen.
+            // now[s] += with[s - step - 1]; what is past the last step adds zeros. No branch, as none could be foreseen.
             let step = usize::from((loss * self.steps_per_loss).min(LAST as f64) as u8);
             let with = &with[LAST - step..][..STEPS];
             now.iter_mut().zip(with).for_each(|(now, &with)| *now = now.saturating_add(with));
@@ -62,8 +68,8 @@ impl Combinations {
     /// Goes on to the next position.
     #[inline(always)]
     pub(super) fn next_position(&mut self) {
-        self.earlier[self.at][STEPS..].copy_from_slice(&self.now);
-        self.at = (self.at + 1) % (LONGEST + 1);
+        self.earlier[self.oldest][STEPS..].copy_from_slice(&self.now);
+        self.oldest = (self.oldest + 1) % (LONGEST + 1);
     }
 
     /// A margin within which `k` paths lie, if there are so many.
@@ -74,7 +80,7 @@ impl Combinations {
             paths >= k
         };
         let step = self.now.iter().position(enough)?;
-        Some(self.margin * step as f64 / STEPS as f64)
+        Some(self.limit * step as f64 / STEPS as f64)
     }
 }
 

@@ -1,0 +1,190 @@
+//! The funnel for more than one path: the page to read before changing anything here.
+//!
+//! **What.** After the search for the best path ([`super::search`]) three phases; `docs/decoders/funnel.md` tells why they are
+//! exact and follows a small lattice through all of them, number by number (`example.rs` checks these numbers).
+//!
+//! ```text
+//! 1 margin    how much the k-th best path loses at most        margin.rs: losses.rs, hits.rs (hit_loops.rs), combinations.rs
+//! 2 keep      every label on any path within the margin         keep.rs: graph.rs
+//! 3 deviate   the paths of that graph, the k best of them       deviations.rs: written.rs, smallest.rs
+//! ```
+//!
+//! If the last of the paths lies within the margin they are the `k` best of all. That can fail only where there were too few
+//! changed labels for phase 1 (short sequences, many forbidden labels) and the margin was guessed: then it is widened, and
+//! phases 2 and 3 are done again. Where phase 3 would list too many paths (ties), [`crate::decode::path_space`] takes its place.
+//!
+//! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and a pass
+//! where labels must be opened. Phase 3: one addition per path and position behind its deviation. **When not.** Where sums
+//! may overflow ([`Stop::Overflow`]): then losses, which are differences, say nothing.
+//!
+//! # Words
+//!
+//! Each has one meaning, in names, comments and formulas.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | *alpha* | forward score of a label: the judge's score of the best path to it |
+//! | *value* | `alpha + edge`: what a label leads to at a label after it, the node score there left out; at the end, `alpha + end` |
+//! | *best value* | the largest value at a label: that of its best way in. In phase 1, of the best path's label |
+//! | *score* | of a path: the judge's. Of a label: its alpha, or an upper bound of that if it is not opened |
+//! | *reach* | of a label: `alpha + its largest edge out` (at the last position, `+ end`), the largest value that it leads to |
+//! | *opened* | of a label: its alpha is known, it has an [`Entry`](super::layers::Entry) |
+//! | *floor*, *rest* | of a position: labels not opened lead to values strictly below the floor, and have no alpha above the rest |
+//! | *selected* | labels that a vector pass has left because they may reach what is needed |
+//! | *fresh* | entries about to be opened |
+//! | *change* | the best path with another label at one position, the best way to that label, and its own labels after it |
+//! | *length* | of a change: how many labels of the best path it replaces, at most |
+//! | *hit* | a label not opened that may be the last one replaced by a change that loses little |
+//! | *loss* | of a path: the best path's score less its own. Of a way: the best value at its node less its own value. A path's loss is the sum of its ways' |
+//! | *limit* | the largest loss that is of interest; it falls in phase 1 and again in phase 3 |
+//! | *margin* | a loss that `k` paths do not exceed: the outcome of phase 1 |
+//! | *slack* | what rounding may hide, and nothing else: `loss_slack()`, twice [`Lattice::rounding_slack`] |
+//! | *scale* | the largest magnitude of an edge plus that of a node: the unit of guesses |
+//! | *needed* | the least value that is wanted: `best value - allowance` |
+//! | *wanted* | of a label: it leads to as much as is needed |
+//! | *kept* | of a label: some path within the margin has it. It is a [`graph::Node`] |
+//! | *way* | an edge into a node, from a node before it |
+//! | *allowance* | of a node: the most that a path may lose on its way there |
+//! | *gap* | of a node: the least that any path to it loses but the best one |
+//! | *fork* | of a node: the nearest node on the best path to it, itself included, that has a second way in |
+//! | *deviation* | a path written as its parent and one way that is not the best |
+//! | *listed* | of a path: phase 3 has met it. *Written*: its labels and terms are written out, for its children to copy |
+//!
+//! In formulas `node[y]` is a node score, as everywhere; names say `node_score`, as a *node* is a label kept. `further` is
+//! `k - 1`, the paths besides the best one; `looked` counts edges or labels looked at, for counters and budget.
+//!
+//! # State
+//!
+//! `best_path` holds the [`super::layers`] entries of the best path, `T` of them; entries never move, so these stay good while
+//! more labels are opened. What is shared with the search for one path is in [`search::Memory`].
+//!
+//! | state | meaning | written by | read by |
+//! |---|---|---|---|
+//! | `search::Memory::layers` | opened labels, floors and rests | the search; phase 2, which opens more | all |
+//! | `values`, `edge_buffer`, `way_out_buffer`, `selected` | what one pass has made; nothing lasts but `values` while `gathered` says for which position | each pass | the same pass |
+//! | `fresh`, `jobs` | empty between calls of the search | `settle`, `gather_wanted` | `commit`, `work_off` |
+//! | `Kept::best_path` | above | `push_kbest`, `keep_within` | all |
+//! | `margin::Memory::likely_losses` | positions, closest rivals first | `find_likely_losses` | `margin_for` |
+//! | `Losses::open_changes`, `lengths` | changes to opened labels, ascending by position; the largest length at each position | `change_to_opened` | `Losses`, `hit` |
+//! | `Losses::limit`, `counts` | the limit of phase 1, and the losses known so far in steps of the first limit | `begin`, `tighten` | `hit` |
+//! | `Experience`, `last_margin` | what earlier sequences needed: only guesses, which cost time if they are wrong | `learn`, `push_kbest` | the same |
+//! | `Hits::all`, `at` | hits, and the rest besides them, of each position | phase 1 | `combined`; phase 2 |
+//! | `Hits::cover` | the loss up to which the hits are complete; forbidden if there are none | `margin_for`; taken back by `keep_within` | phase 2 |
+//! | `Graph::nodes`, `ways` | labels kept and the ways between them | phase 2 | phase 3 |
+//! | `Node::fork`, `gap` | above | `finish` | phase 3 |
+//! | `Deviations::listed` | paths, parents before children | `list` | `score_best`, `push_path` |
+//! | `Written` | the labels and terms of parents, the best path first | `score_best` | the same, `push_path` |
+//! | `Kept::offsets`, `labels`, `alpha` | the labels kept in columns, for `path_space`; the graph is used up by that | `fill_columns` | `parts` |
+//!
+//! # What holds
+//!
+//! After the search: every label that any best path has is opened, and `best_path` is the best path by the tie rule.
+//!
+//! After phase 1, with the margin `m` returned (one slack is in it already):
+//!
+//! - at least `k` paths lose at most `m`;
+//! - `cover = m + slack`, and every label that is not opened but leads to the best path's next label on a path that loses at most
+//!   `cover` is a hit. (A hit's *value* may be an upper bound, so there may be hits too many; its *loss* is that of a real path.)
+//! - layers are as the search left them.
+//!
+//! During phase 2, when the nodes of position `t` are done:
+//!
+//! - the allowance of the end and of the best path's nodes is `m + slack`, which is `cover`: so the hits serve for them;
+//! - the nodes of `t - 1` are those wanted by some node of `t`, each with the largest allowance that one of these leaves it;
+//! - the ways into a node are one after another, its best way (loss 0) first; `first == past` says that they are still to be
+//!   found (at position 0, that there are none). A node's only way may be added early; if its allowance grows after that, it loses the way again (`Graph::keep`);
+//! - nodes are numbered: the end, then the best path from the last position to the first, then all others, later positions
+//!   first. `levels` says where those of a position end.
+//!
+//! After phase 2 the graph has every path that loses at most `m`, and each of its ways is on one that loses at most `m + slack`.
+//!
+//! In phase 3:
+//!
+//! - a path's deviations are added from the end to the start, so that each path is listed once;
+//! - a parent loses no more than its child and is listed before it: if a child is scored, its parent is written;
+//! - losses only rule out; scores in the judge's order and then the labels, read from the end, decide.
+
+mod combinations;
+mod deviations;
+#[cfg(test)]
+mod example;
+mod graph;
+mod hit_loops;
+mod hits;
+mod keep;
+mod losses;
+mod margin;
+mod smallest;
+mod written;
+
+use super::budget::{Budget, Stop};
+use super::search::{self, Search};
+use crate::decode::path_space::PathSpace;
+use crate::decode::{Decoded, Tally};
+use crate::kernel::Float;
+use crate::lattice::{EdgeScores, Lattice};
+use deviations::Deviations;
+use keep::Kept;
+
+pub(crate) use keep::keep_within;
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S> {
+    margin: margin::Memory<S>,
+    pub(crate) kept: Kept<S>,
+    deviations: Deviations<S>,
+    last_margin: f64, // what was enough last time
+}
+
+/// Pushes the `k` best paths (`k` at least 2), if they are found within the budget.
+pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
+    lattice: &Lattice<'_, S>,
+    edges: &E,
+    k: usize,
+    budget: Budget,
+    memory: &mut search::Memory<S>,
+    many: &mut Memory<S>,
+    tally: &mut T,
+    out: &mut Decoded<S>,
+) -> Result<(), Stop> {
+    let Memory { margin: margin_memory, kept, deviations, last_margin } = many;
+    let mut search = Search { lattice, edges, memory, tally, budget };
+    search.run()?;
+    search.memory.layers.best_entries(&mut kept.best_path);
+    let (slack, scale) = (search.loss_slack(), search.scale());
+    let mut margin = match search.margin_for(k, &kept.best_path, margin_memory, &mut kept.hits)? {
+        Some(margin) => margin,
+        None => S::from_f64_up(if *last_margin > 0.0 { 1.5 * *last_margin } else { scale }),
+    };
+    loop {
+        search.keep_within(margin, kept)?;
+        out.clear_paths();
+        kept.graph.finish();
+        if !deviations.push_best(lattice, &kept.graph, k, margin + slack, slack, out) {
+            out.clear_paths();
+            kept.fill_columns();
+            let (survivors, paths) = kept.parts();
+            PathSpace::new(lattice, edges, survivors, paths).push_best(k, search.tally, out);
+        }
+        let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
+        let lost = match out.paths.get(k - 1) {
+            Some(last) => best - last.score.to_f64(),
+            None if !margin.is_legal() => return Ok(()), // there are no more
+            None => f64::INFINITY,
+        };
+        if lost <= margin.to_f64() || !margin.is_legal() {
+            *last_margin = lost;
+            return Ok(());
+        }
+        // Too few paths within the margin: widen it until there are enough, then to where the last of them lies.
+        let wider = 2.0 * margin.to_f64() + 0.02 * scale;
+        margin = S::from_f64_up(if lost.is_finite() {
+            lost
+        } else if wider < 16.0 * scale {
+            wider
+        } else {
+            f64::INFINITY
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! The funnel's vector passes over all labels of a position: bounds of their values, the first floor, the labels that may
+//! reach it.
+//!
+//! A pass reads `add + row[y]`, an upper bound (mostly exact) of the value that the opened labels before lead to at `y`. Where
+//! it comes from is a [`Source`]: chosen by [`Search::prepare`], handed out by [`Search::bounds_of`]. The labels that are *not*
+//! opened before are covered by the floor of their layer.
+//!
+//! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
+
+use super::budget::{LABEL_COST, PASS_COST, Stop};
+use super::layers::Layers;
+use super::search::{Goal, Memory, Search};
+use crate::decode::Tally;
+use crate::kernel::{AlignedVec, Float, LANES, argmax};
+use crate::lattice::{EdgeScores, Lattice, PerLabel};
+
+/// Up to this many opened labels have all their edges read in vector passes; with more, labels are selected
+/// by the largest edge into each.
+const ROWS_READ: u32 = 24;
+
+/// Upper bounds of the values at a position over the opened labels before: `add + row[y]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The start scores: exact.
+    Start,
+    /// The edges of the only opened label: exact.
+    Only(u32),
+    /// The largest over all opened labels, gathered in `values`: exact.
+    Gathered,
+    /// The best score with the largest edge into each label.
+    Bounded,
+}
+
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// Chooses how to bound the values at `t`, and gathers them if that takes a pass of its own.
+    pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
+        if t == 0 {
+            self.memory.gathered = None; // the start scores may take its place
+            return Ok(Source::Start);
+        }
+        let labels = self.lattice.labels();
+        let Memory { layers, values, edge_buffer, gathered, .. } = &mut *self.memory;
+        let opened = layers.layer(t - 1).opened;
+        // Without a bound for each label, edges are computed one by one: only those that are needed.
+        if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
+            *gathered = None; // the bounds may take its place
+            return Ok(Source::Bounded);
+        }
+        if let (1, Some((index, _))) = (opened, layers.opened(t - 1).next()) {
+            return Ok(Source::Only(index));
+        }
+        if *gathered == Some((t, opened)) {
+            return Ok(Source::Gathered); // for another goal
+        }
+        *gathered = Some((t, opened));
+        // values[y] = max over the labels p opened before of  alpha[p] + edge(p, y)
+        values.fill(S::FORBIDDEN);
+        for (_, entry) in layers.opened(t - 1) {
+            let row = self.edges.row(t, entry.label as usize, edge_buffer);
+            S::max_plus_row(values, entry.alpha, &row[..labels]);
+        }
+        self.tally.edges(opened as usize * labels);
+        self.budget.spend(PASS_COST * opened as usize * labels.div_ceil(LANES))?;
+        Ok(Source::Gathered)
+    }
+
+    /// The bounds of a source: a score to add, and a row to add it to.
+    pub(super) fn bounds_of<'a>(
+        lattice: &'a Lattice<'_, S>,
+        edges: &'a E,
+        layers: &Layers<S>,
+        values: &'a mut AlignedVec<S>,
+        edge_buffer: &'a mut AlignedVec<S>,
+        t: usize,
+        source: Source,
+    ) -> (S, &'a [S]) {
+        let labels = lattice.labels();
+        match source {
+            Source::Start => (S::ZERO, as_slice(border(lattice.start()), values, labels)),
+            Source::Only(index) => {
+                let only = layers.entry(index);
+                (only.alpha, &edges.row(t, only.label as usize, edge_buffer)[..labels])
+            }
+            Source::Gathered => (S::ZERO, values),
+            Source::Bounded => {
+                (layers.layer(t - 1).best_alpha, as_slice(edges.bounds(t).column, values, labels))
+            }
+        }
+    }
+
+    /// What some label is sure to reach: the best one, if the values are exact and nothing can keep it from going on,
+    /// else the one with the best node score. Forbidden if that cannot be had.
+    ///
+    /// ```text
+    /// floor = max over y of  (add + row[y]) + node[y],  plus what a label usually gains on the way out
+    /// ```
+    pub(super) fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
+        let node_scores = self.lattice.node_row(t);
+        if source != Source::Bounded && !self.is_last(t) && !self.edges.bounds(t + 1).dead_ends {
+            let Memory { layers, values, edge_buffer, .. } = &mut *self.memory;
+            let (add, row) =
+                Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
+            return Ok(S::largest_value(add, row, node_scores) + self.edges.bounds(t + 1).least_way_out());
+        }
+        let (likely, _) = argmax(node_scores).ok_or(Stop::NoPath)?;
+        let mut looked = 0;
+        let (value, _) = self.best_way_in(t, likely, &mut looked);
+        self.tally.edges(looked);
+        Ok(self.sure_reach(t, value, likely))
+    }
+
+    /// Selects every label at `t` that may reach `floor`, and returns a bound on the scores of the others.
+    ///
+    /// ```text
+    /// bound[y] = max(add + row[y], floor before) + node[y]
+    /// selected = all y with  bound[y] + way_out[y] >= floor
+    /// rest     = max over all others of  bound[y]
+    /// ```
+    ///
+    /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
+    /// labels that are not opened the floor of their layer; then the node and the largest way out. All are sums in the
+    /// judge's order, so no label is missed by rounding.
+    pub(super) fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
+        let node_scores = self.lattice.node_row(t);
+        let floor_before = self.memory.layers.floor_before(t);
+        let Memory { layers, values, edge_buffer, way_out_buffer, selected, .. } = &mut *self.memory;
+        let ways_out = ways_out_to(goal, self.lattice, self.edges, t, way_out_buffer);
+        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
+        selected.clear();
+        let rest = S::select_reaching(add, row, floor_before, node_scores, ways_out, floor, selected);
+        let selected = selected.len();
+        self.budget.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + LABEL_COST * selected)?;
+        Ok(rest)
+    }
+}
+
+/// What each label of `t` adds on the way to a goal: its edge to that label, or its largest edge.
+#[inline(always)]
+pub(super) fn ways_out_to<'a, S: Float, E: EdgeScores<S>>(
+    goal: Goal,
+    lattice: &'a Lattice<'_, S>,
+    edges: &'a E,
+    t: usize,
+    buffer: &'a mut AlignedVec<S>,
+) -> &'a [S] {
+    let labels = lattice.labels();
+    match goal {
+        Goal::Any => as_slice(largest_ways_out(lattice, edges, t), buffer, labels),
+        Goal::Label(y) => &edges.column(t + 1, y as usize, buffer)[..labels],
+    }
+}
+
+/// Start or end scores as bounds.
+fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
+    scores.map_or(PerLabel::All(S::ZERO), PerLabel::Each)
+}
+
+/// The largest edge out of each label at `t`; at the last position, the end scores.
+pub(super) fn largest_ways_out<'a, S: Float, E: EdgeScores<S>>(
+    lattice: &'a Lattice<'_, S>,
+    edges: &'a E,
+    t: usize,
+) -> PerLabel<'a, S> {
+    if t + 1 == lattice.positions() { border(lattice.end()) } else { edges.bounds(t + 1).row }
+}
+
+/// One bound per label, written out if it is the same for all.
+fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>, labels: usize) -> &'a [S] {
+    match bounds {
+        PerLabel::Each(bounds) => bounds,
+        PerLabel::All(bound) => {
+            buffer[..labels].fill(bound);
+            &buffer[..labels]
+        }
+    }
+}

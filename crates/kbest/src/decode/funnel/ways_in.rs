@@ -1,0 +1,155 @@
+//! The best way into each label that may reach the floor, and whether it is proven to be the best.
+//!
+//! [`Search::weigh`] finds the ways in over opened labels; [`Search::settle`] makes those labels ready whose way in no other
+//! label can better, and leaves jobs for the position before where one that is not opened might.
+//!
+//! **Cost.** A look-up of an edge for each selected label and each opened label before it whose reach is not below the best
+//! value.
+
+use super::budget::{EDGE_COST, Stop};
+use super::layers::{Entry, NONE};
+use super::passes::largest_ways_out;
+use super::search::{Goal, Job, Search, smaller};
+use crate::decode::Tally;
+use crate::kernel::Float;
+use crate::lattice::EdgeScores;
+
+/// The best way into a label over the opened labels before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate<S> {
+    label: u32,
+    back: u32,
+    value: S, // alpha + edge
+}
+
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// What a label with this value is sure to reach.
+    #[inline(always)]
+    pub(super) fn sure_reach(&self, t: usize, value: S, y: usize) -> S {
+        let score = value + self.lattice.node_row(t)[y];
+        if self.is_last(t) {
+            return self.lattice.with_end_score(score, y);
+        }
+        let bounds = self.edges.bounds(t + 1);
+        // Nothing follows from how good a dead end is.
+        if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
+    }
+
+    /// Finds the best way into each selected label, and returns what one of them is sure to reach.
+    pub(super) fn weigh(&mut self, t: usize) -> Result<S, Stop> {
+        let mut candidates = std::mem::take(&mut self.memory.candidates);
+        candidates.clear();
+        let mut sure = S::FORBIDDEN;
+        let mut looked = 0;
+        for &label in &self.memory.selected {
+            let (value, back) = self.best_way_in(t, label as usize, &mut looked);
+            sure = sure.larger(self.sure_reach(t, value, label as usize));
+            candidates.push(Candidate { label, back, value });
+            if EDGE_COST * looked > self.budget.left {
+                break; // noticed below
+            }
+        }
+        self.memory.candidates = candidates;
+        self.tally.edges(looked);
+        self.budget.spend(EDGE_COST * looked)?;
+        Ok(sure)
+    }
+
+    /// The best way into label `y` of position `t` over opened labels, as its value and its entry:
+    ///
+    /// ```text
+    /// value = max over the labels p opened before of  alpha[p] + edge(p, y)
+    /// ```
+    ///
+    /// Among equals the lowest label, in whatever order they are walked. At the first position, the start score.
+    #[inline(always)]
+    pub(super) fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
+        if t == 0 {
+            return (self.lattice.start().map_or(S::ZERO, |start| start[y]), NONE);
+        }
+        let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
+        for run in self.memory.layers.runs(t - 1) {
+            for (index, entry) in (run.first..).zip(run.entries) {
+                // Upper bound: neither this label nor any of less reach leads to as much as another does.
+                if entry.reach < value {
+                    if run.descending {
+                        break;
+                    }
+                    continue;
+                }
+                *looked += 1;
+                let score = entry.alpha + self.edges.get(t, entry.label as usize, y);
+                if score > value || (score == value && entry.label < from) {
+                    (value, back, from) = (score, index, entry.label);
+                }
+            }
+        }
+        (value, back)
+    }
+
+    /// Adds the candidates of a job to the fresh labels, and returns a bound on the scores of all other labels, given that
+    /// of the labels not selected. If one of them may have a better way in over a label that is not opened, leaves jobs that
+    /// settle this first, and returns nothing.
+    ///
+    /// ```text
+    /// settled:  value >= below       labels not opened before lead to values strictly below this (floors), ...
+    ///       or  value >  others      ... and to none above this: rest before + the largest edge into y
+    /// fresh:    settled, and (value + node[y]) + way_out[y] >= floor
+    /// ```
+    pub(super) fn settle(&mut self, job: Job<S>, mut rest: S) -> Option<S> {
+        let Job { t, goal, floor } = job;
+        let node_scores = self.lattice.node_row(t);
+        let ways_out = largest_ways_out(self.lattice, self.edges, t);
+        let mut need: Option<S> = None;
+        let waiting = self.memory.jobs.len();
+        for i in 0..self.memory.candidates.len() {
+            let Candidate { label, back, value } = self.memory.candidates[i];
+            let y = label as usize;
+            let way_out = match goal {
+                Goal::Any => ways_out.at(y),
+                Goal::Label(after) => self.edges.get(t + 1, y, after as usize),
+            };
+            let (below, others) = self.bounds_before(t, y, goal);
+            let settled = value >= below || value > others;
+            let at_most = if settled { value } else { value.larger(smaller(below, others)) };
+            let score = at_most + node_scores[y];
+            let reach = score + way_out;
+            if reach < floor || reach.is_forbidden() {
+                rest = rest.larger(score); // upper bound: it does not reach the floor
+                continue;
+            }
+            if settled {
+                self.memory.fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
+                continue;
+            }
+            // Only a value that reaches the floor, and is not worse than the label's own, need be found.
+            let useful = value.larger(floor - way_out - node_scores[y]);
+            let wanted = if useful < below { useful } else { value };
+            match goal {
+                Goal::Any => need = Some(need.map_or(wanted, |need| smaller(wanted, need))),
+                Goal::Label(_) => {
+                    self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor: wanted });
+                }
+            }
+        }
+        if let Some(floor) = need {
+            self.memory.jobs.push(Job { t: t - 1, goal: Goal::Any, floor });
+        }
+        (self.memory.jobs.len() == waiting).then_some(rest)
+    }
+
+    /// Bounds of the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
+    /// above the second.
+    #[inline(always)]
+    fn bounds_before(&self, t: usize, y: usize, goal: Goal) -> (S, S) {
+        if t == 0 {
+            return (S::FORBIDDEN, S::FORBIDDEN);
+        }
+        let layer = self.memory.layers.layer(t - 1);
+        let below = match goal {
+            Goal::Any => layer.floor,
+            Goal::Label(_) => self.floor_toward(t - 1, Goal::Label(y as u32)),
+        };
+        (below, layer.rest + self.edges.bounds(t).column.at(y))
+    }
+}
