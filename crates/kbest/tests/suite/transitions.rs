@@ -1,7 +1,7 @@
 //! Under constraints every decoder gives the best of the paths that obey, found here by enumerating all paths and
 //! judging each by a statement of the rules of its own.
 
-use crate::common::{Case, EdgeKind, Random, enumerate, exact_decoders, exact_kbest_decoders};
+use crate::common::{Case, Random, enumerate, exact_decoders, exact_kbest_decoders};
 use kbest::lattice::Shape;
 use kbest::scheme::{Layout, Piece, Scheme, Side, Tagging};
 use kbest::transition::Transitions;
