@@ -30,6 +30,7 @@ pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
+pub use whole_file::WholeFile;
 
 use crate::error::{Error, Result};
 use crate::feature::Extractor;
