@@ -257,11 +257,11 @@ fn prune(
 fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
     let mut parts = model.into_parts();
     let text = |name: &str, value: String| (name.to_owned(), value);
-    parts.about = source.about();
-    parts.about.extend([
+    parts.text_format = Some(source.text_format().clone());
+    parts.about = vec![
         text("algorithm", arguments.algorithm.name()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
-    ]);
+    ];
     Ok(Model::new(parts)?)
 }

@@ -32,7 +32,10 @@
 //! ```
 
 mod constrained;
+mod parallel;
 mod voting;
+
+pub use parallel::ParTag;
 
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
