@@ -6,11 +6,12 @@
 use crate::common::Random;
 use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
 use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
-use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row};
+use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row, WholeFile};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Error, LabelSet, Sequence, Tagger, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -589,5 +590,51 @@ fn measure_loading() {
         let time = begun.elapsed();
         assert!(matches!(loaded.nodes().row(1), Row::List(_)));
         println!("loaded in {:.1} ms", time.as_secs_f64() * 1e3);
+    }
+}
+
+#[test]
+fn files_appear_when_they_are_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "old").unwrap();
+    let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+    let mut file = WholeFile::create(&path).unwrap();
+    file.write_all(&[b'x'; 100_000]).unwrap();
+    file.flush().unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+    drop(file);
+    assert_eq!(
+        (std::fs::read_to_string(&path).unwrap().as_str(), entries()),
+        ("old", 1),
+        "as if never begun"
+    );
+    let mut file = WholeFile::create(&path).unwrap();
+    file.write_all(b"new").unwrap();
+    file.finish().unwrap();
+    assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), entries()), ("new", 1));
+    assert!(WholeFile::create(folder.path()).is_err(), "a folder");
+    assert!(WholeFile::create(folder.path().join("none/file")).is_err());
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let mut file = WholeFile::create(&link).unwrap();
+        file.write_all(b"newer").unwrap();
+        file.finish().unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink(), "a link stays one");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "newer");
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut file = WholeFile::create(format!("/dev/fd/{}", writer.as_raw_fd())).unwrap();
+        file.write_all(b"through").unwrap();
+        file.finish().unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through", "a pipe is written directly");
     }
 }
