@@ -1,12 +1,9 @@
 //! `kbest convert`: models of other programs become ours; models become safetensors.
 
 use crate::failure::{Failure, Result};
-use crate::models;
 use crate::table::grouped;
-use crate::text::FORMAT;
 use clap::{Args, ValueEnum};
 use kbest::Model;
-use kbest::feature::FeatureSource;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let is_safetensors = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors"));
     let by_ending = if is_safetensors { Target::Safetensors } else { Target::Kbest };
-    let model = with_format(models::load_any(input)?)?;
+    let model = Model::load_any(input)?;
     match arguments.to.unwrap_or(by_ending) {
         Target::Kbest => model.save(output)?,
         Target::Safetensors => model.to_safetensors(output)?,
@@ -67,20 +64,6 @@ fn same_file(a: &Path, b: &Path) -> bool {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }
-}
-
-/// The model with the format of the text that it tags, so that nobody has to say it each time.
-fn with_format(model: Model) -> Result<Model> {
-    if model.about().iter().any(|(name, _)| name == FORMAT) {
-        return Ok(model);
-    }
-    let format = match model.extractor().source() {
-        FeatureSource::Items => "items",
-        _ => "columns",
-    };
-    let mut parts = model.into_parts();
-    parts.about.push((FORMAT.to_owned(), format.to_owned()));
-    Ok(Model::new(parts)?)
 }
 
 fn summary(model: &Model, output: &Path) -> String {

@@ -1,9 +1,8 @@
 //! `kbest evaluate`: how right a model's labels are, or labels that stand in a file already.
 
 use crate::failure::{Failure, Result};
-use crate::models;
 use crate::output::{Counted, Output};
-use crate::text::{Answered, Constraints, Data, in_order, threads};
+use crate::text::{Constraints, Data, in_order, threads};
 use clap::Args;
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::scheme::{Layout, Scheme, Tagging};
@@ -26,7 +25,7 @@ pub(crate) struct Arguments {
     /// Labelled data; stdin if none, or `-`
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The model
+    /// The model, of kbest or of another program (see `kbest convert`)
     #[arg(short, long, value_name = "MODEL")]
     model: Option<PathBuf>,
     /// How labels spell spans: auto, none, runs (of the same label), conlleval (forgiving), or a scheme taken
@@ -62,7 +61,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let evaluation = match &arguments.model {
-        Some(path) => with_model(arguments, &Arc::new(models::load(path)?))?,
+        Some(path) => with_model(arguments, &Arc::new(Model::load_any(path)?))?,
         None => two_columns(arguments)?,
     };
     if arguments.min_f1.is_some() && evaluation.spans().is_none() {
@@ -119,10 +118,11 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
     let source = arguments.data.source(file, Some(model))?;
     let mut reader = source.open_labelled(file)?;
     let spans = spans(arguments, &mut model.labels().names())?;
-    let parts: Vec<Mutex<Evaluation>> = (0..threads).map(|_| Mutex::new(Evaluation::new(spans))).collect();
+    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
+    let parts: Vec<Arc<Mutex<Evaluation>>> = (0..threads).map(part).collect();
     let workers = parts.iter().map(|part| {
-        let mut tagger = tagger.another();
-        move |sequence: &Sequence, _: &mut Answered| {
+        let (mut tagger, model, part) = (tagger.another(), model.clone(), part.clone());
+        move |sequence: &Sequence, _: &mut Vec<u8>| {
             let tagged = tagger.tag(sequence, 1)?;
             let labels = tagged.decoded.best().labels.iter();
             let predicted: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();

@@ -13,7 +13,6 @@ mod failure;
 mod generate;
 mod input;
 mod inspect;
-mod models;
 mod output;
 mod svg;
 mod table;

@@ -1,101 +1,53 @@
-//! Where results go: stdout, or a file that appears only when it is complete.
-//!
-//! A file is written under a temporary name in its own folder and renamed at the end, so a failed or killed run leaves
-//! what was there before. What is no regular file (a device, a named pipe) is written directly.
+//! Where results go: stdout, or a file that appears only when it is complete ([`WholeFile`]).
 
 use crate::failure::{Failure, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use kbest::model::WholeFile;
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tempfile::NamedTempFile;
 
 /// An output that must be [`Output::finish`]ed to last.
-pub(crate) struct Output {
-    writer: BufWriter<Target>,
-}
-
-enum Target {
-    Stdout(io::Stdout),
-    Direct(File),
-    Whole { file: NamedTempFile, path: PathBuf },
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Target::Stdout(stdout) => stdout.write(bytes),
-            Target::Direct(file) => file.write(bytes),
-            Target::Whole { file, .. } => file.write(bytes),
-        }
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Target::Stdout(stdout) => stdout.flush(),
-            Target::Direct(file) => file.flush(),
-            Target::Whole { file, .. } => file.flush(),
-        }
-    }
+pub(crate) enum Output {
+    Stdout(BufWriter<io::Stdout>),
+    File(WholeFile, PathBuf),
 }
 
 impl Output {
     /// Stdout if no path is given, or `-`.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self> {
-        let target = match path.filter(|path| *path != Path::new("-")) {
-            None => Target::Stdout(io::stdout()),
-            Some(path) => open(path).map_err(|error| Failure::system("write", path, error))?,
-        };
-        Ok(Output { writer: BufWriter::with_capacity(1 << 16, target) })
+        match path.filter(|path| *path != Path::new("-")) {
+            None => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
+            Some(path) => {
+                let file = WholeFile::create(path).map_err(|error| Failure::system("write", path, error))?;
+                Ok(Output::File(file, path.to_owned()))
+            }
+        }
     }
 
     /// Makes the output last.
     pub(crate) fn finish(self) -> Result<()> {
-        let target = self.writer.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
-        match target {
-            Target::Stdout(mut stdout) => stdout.flush()?,
-            Target::Direct(mut file) => file.flush()?,
-            Target::Whole { file, path } => {
-                file.persist(&path).map_err(|error| Failure::system("write", &path, error.error))?;
-            }
+        match self {
+            Output::Stdout(mut stdout) => Ok(stdout.flush()?),
+            Output::File(file, path) => file.finish().map_err(|error| Failure::system("write", &path, error)),
         }
-        Ok(())
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        match self {
+            Output::Stdout(stdout) => stdout.write(bytes),
+            Output::File(file, _) => file.write(bytes),
+        }
     }
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-}
-
-fn open(path: &Path) -> io::Result<Target> {
-    // A link is followed, so that the file it names is replaced and not the link.
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match std::fs::metadata(&path) {
-        Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
-        Ok(data) if !data.is_file() => {
-            return Ok(Target::Direct(File::options().write(true).open(&path)?));
+        match self {
+            Output::Stdout(stdout) => stdout.flush(),
+            Output::File(file, _) => file.flush(),
         }
-        _ => {}
     }
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".kbest-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any program would create it; the user's umask applies.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    Ok(Target::Whole { file: builder.tempfile_in(folder)?, path })
 }
 
 /// Writes a whole file at once.

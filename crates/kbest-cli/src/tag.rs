@@ -1,12 +1,11 @@
 //! `kbest tag`: text in, labels out.
 
 use crate::failure::{Failure, Result};
-use crate::models;
 use crate::output::{Counted, Output};
-use crate::text::{Answered, Constraints, Data, Source, in_order, threads};
+use crate::text::{Constraints, Data, Source, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, Writer};
-use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
+use kbest::{Decode, Decoder, LabelId, Model, Sequence, Tagger};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +26,7 @@ pub(crate) struct Arguments {
     /// Files to label; stdin if none, or `-`
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The model
+    /// The model, of kbest or of another program (see `kbest convert`)
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
     /// Number of label sequences
@@ -65,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let threads = threads(arguments.threads)?;
     let decoder = Decoder::by_name(&arguments.decoder)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
-    let model = Arc::new(models::load(&arguments.model)?);
+    let model = Arc::new(Model::load_any(&arguments.model)?);
     let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
     let mut output = Output::create(arguments.output.as_deref())?;
     let progress = Counted::new("sequences", arguments.output.is_none());
@@ -75,8 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     for file in files {
         let source = arguments.data.source(file, Some(&model))?;
-        let workers = (0..threads).map(|_| worker(arguments, tagger.another(), &source));
-        let workers = workers.collect::<Result<Vec<_>>>()?;
+        let workers = (0..threads).map(|_| worker(arguments, tagger.another(), &source)).collect();
         let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
         in_order(&mut reader, workers, |answered| {
             output.write_all(&answered.text)?;
@@ -93,14 +91,14 @@ fn worker(
     arguments: &Arguments,
     mut tagger: Tagger,
     source: &Source,
-) -> Result<impl FnMut(&Sequence, &mut Answered) -> Result<()> + Send> {
+) -> impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
     let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
     let model = tagger.model().clone();
-    let mut writer = Writer::new(Vec::new(), source.writer_options()?);
+    let mut writer = Writer::new(Vec::new(), source.writer_options());
     let mut known: Vec<Option<LabelId>> = Vec::new();
-    Ok(move |sequence: &Sequence, answered: &mut Answered| {
+    move |sequence: &Sequence, text: &mut Vec<u8>| {
         let tagged = if keep {
             known.clear();
             known.extend((0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)));
@@ -118,9 +116,9 @@ fn worker(
             };
             writer.write_answer(sequence, &answer)?;
         }
-        answered.text.append(writer.get_mut());
+        text.append(writer.get_mut());
         Ok(())
-    })
+    }
 }
 
 /// The same number with as many digits as it needs to be told from its neighbours, and no more: 0.1 and not

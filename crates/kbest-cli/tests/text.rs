@@ -186,6 +186,67 @@ fn order_is_kept_and_stdin_is_read() {
 }
 
 #[test]
+fn a_failure_comes_behind_all_that_was_before_it() {
+    let folder = Folder::with_corpus(20, 1500);
+    let model = folder.train("train.tsv", "m.kbest", &["--epochs", "1"]);
+    let text = folder.read("train.tsv");
+    let blocks: Vec<&str> = text.split_inclusive("\n\n").collect();
+    let check = |arguments: &[&str], good: usize, problem: &str| {
+        let whole = run(&["tag", "-m", &model, "--keep-labels", &folder.path("train.tsv")]);
+        let expected: String = whole.split_inclusive("\n\n").take(good).collect();
+        let line = blocks[..good].concat().lines().count() + 1;
+        for threads in ["1", "2", "5"] {
+            let common = ["tag", "-m", &model, "--keep-labels", "--threads", threads];
+            let output = kbest().args([&common, arguments].concat()).output().unwrap();
+            let message = String::from_utf8(output.stderr).unwrap();
+            assert!(message.contains(&format!(".tsv:{line}: {problem}")), "{threads} threads: {message}");
+            assert_eq!(output.status.code(), Some(2));
+            assert!(String::from_utf8(output.stdout).unwrap() == expected, "{threads} threads, {good} good");
+        }
+    };
+    // A line that cannot be read, and another one behind it.
+    let good = blocks.len() - 100;
+    let broken = [&blocks[..good].concat(), "a\tb\tc\n\n", &blocks[good..].concat(), "d\n"].concat();
+    check(&[&folder.write("broken.tsv", &broken)], good, "expected 2 columns, got 3");
+    // Sequences that can be read but, beginning with a certain label, not be tagged. It begins none for as long as possible.
+    let firsts: Vec<String> = sentences(&text).into_iter().map(|mut s| s.swap_remove(0).1).collect();
+    let is_new = |&i: &usize| !firsts[..i].contains(&firsts[i]);
+    let good = (0..firsts.len()).rev().find(is_new).unwrap();
+    assert!(good > 10, "more than a batch");
+    let transitions = folder.write("transitions", &format!("!^\t{}\n", firsts[good]));
+    check(&["--constraints", &transitions, &folder.path("train.tsv")], good, "no legal path");
+}
+
+#[test]
+fn models_remember_how_their_text_was_written() {
+    let folder = Folder::with_corpus(12, 20);
+    folder.write("t.txt", "big dog\tX\nold cat\tY\n\nold cat\tY\n\n");
+    let model = folder.train("t.txt", "tabs.kbest", &["--tabs"]);
+    let tag = |model: &str, text: &str| {
+        let output = kbest().args(["tag", "-m", model]).write_stdin(text).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(tag(&model, "old cat\n\n"), "old cat\tY\n\n");
+    folder.write("t.items", "X\ta__COLON__b\nY\tc\n\n");
+    let model = folder.train("t.items", "items.kbest", &["--colon-words"]);
+    assert_eq!(tag(&model, "?\ta\\:b\n?\tc\n?\ta__COLON__b\n\n"), "X\nY\nX\n\n");
+    let shown = run(&["inspect", &model]);
+    assert!(shown.contains("\ntext      items, colon-words yes\n"), "{shown}");
+}
+
+/// A model file, and the text tagged with it, of a program that wrote the format of text among its remarks.
+#[test]
+fn models_of_earlier_days_tag_as_ever() {
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+    let read = |name: &str| fs::read_to_string(testdata.join(name)).unwrap();
+    let model = testdata.join("before-text-format.kbest");
+    let command = ["tag", "--scores", "-m", model.to_str().unwrap()];
+    // Stdin has no ending that would tell the format.
+    let output = kbest().args(command).write_stdin(read("text.conllu")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), read("tagged.conllu"));
+}
+
+#[test]
 fn k_best_blocks_and_marginals() {
     let folder = Folder::with_corpus(12, 150);
     let model = folder.train("train.tsv", "m.kbest", &["--epochs", "2"]);

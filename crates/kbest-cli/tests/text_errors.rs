@@ -114,7 +114,10 @@ fn bad_options_are_explained() {
         ("train good.tsv -m x.kbest --decoder vitrebi", "unknown decoder `vitrebi`"),
         ("train good.tsv -m x.kbest --algorithm magic", "magic"),
         ("tag -m nosuch.kbest good.tsv", "nosuch.kbest: No such file"),
-        ("tag -m good.tsv good.tsv", "good.tsv: expected a file of kbest"),
+        (
+            "tag -m good.tsv good.tsv",
+            "good.tsv: expected a model of kbest or CRFsuite, or a text model of CRF++",
+        ),
         ("tag -m m.kbest -k 0 good.tsv", "-k: expected at least 1"),
         ("tag -m m.kbest --threads 0 good.tsv", "--threads: expected at least 1"),
         ("tag -m m.kbest -k 2 --decoder viterbi-simd good.tsv", "viterbi-simd"),

@@ -66,6 +66,7 @@ pub mod kernel;
 mod label;
 pub mod lattice;
 pub mod marginal;
+pub mod pipeline;
 pub mod scheme;
 mod score;
 pub mod transition;
@@ -111,6 +112,6 @@ pub use {
     model::Model,
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{Tagged, Tagger},
+    tagger::{ParTag, Tagged, Tagger},
     template::Template,
 };

@@ -6,10 +6,10 @@ mod heaviest;
 mod report;
 
 use crate::failure::{Failure, Result};
-use crate::models;
 use crate::output::Output;
 use clap::Args;
 use heaviest::Filter;
+use kbest::Model;
 use report::Report;
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.model;
-    let model = models::load_any(path)?;
+    let model = Model::load_any(path)?;
     let label = match &arguments.label {
         None => None,
         Some(name) => Some(model.labels().id(name).ok_or_else(|| {

@@ -32,6 +32,10 @@ pub(super) struct Report {
     end_scores: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     voters: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<BTreeMap<&'static str, String>>,
+    #[serde(skip)]
+    text_line: Option<String>,
     about: BTreeMap<String, String>,
     plan: String,
     heaviest_nodes: Extremes<NodeRow>,
@@ -75,6 +79,8 @@ impl Report {
             start_scores: model.start().is_some(),
             end_scores: model.end().is_some(),
             voters: model.voters().map(|voters| voters.votes().len()),
+            text: model.text_format().map(|text| text.words().into_iter().collect()),
+            text_line: model.text_format().map(|text| text.to_string()),
             about: model.about().iter().cloned().collect(),
             plan: Auto::default().plan(&lattice, 1).explain(),
             heaviest_nodes: heaviest::nodes(model, filter, top),
@@ -127,6 +133,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: a whole model, {} bytes", self.file, grouped(self.bytes as usize))?;
         self.write_parts(f)?;
+        if let Some(text) = &self.text_line {
+            writeln!(f, "text      {text}")?;
+        }
         for (name, text) in &self.about {
             writeln!(f, "{name:<10}{text}")?;
         }

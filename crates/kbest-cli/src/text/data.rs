@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use clap::Args;
-use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, WriterOptions};
+use kbest::columns::{
+    Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat, WriterOptions,
+};
 use kbest::{Model, Sequence};
 use std::path::{Path, PathBuf};
 
@@ -26,91 +28,63 @@ pub(crate) struct Data {
     colon_words: bool,
 }
 
-/// Names of what a model remembers about the data it was trained on.
-pub(crate) const FORMAT: &str = "format";
-const LABEL: &str = "label";
-const FIELDS: &str = "fields";
-const TABS: &str = "tabs";
-
 /// How one file is read and written.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    format: Format,
-    label: String,
-    fields: Vec<Field>,
-    separator: Separator,
-    colon_words: bool,
+    text: TextFormat,
 }
 
 impl Data {
     /// How to read this file. What is not said is as the model remembers it.
     pub(crate) fn source(&self, path: Option<&Path>, model: Option<&Model>) -> Result<Source> {
-        let remembered = |name: &str| {
-            let about = model?.about().iter().find(|(known, _)| known == name)?;
-            Some(about.1.clone())
-        };
-        let by_ending = path.and_then(format_by_ending);
-        let format = match (&self.format, by_ending, remembered(FORMAT)) {
-            (Some(name), ..) => Format::by_name(name)?,
-            (None, Some(format), _) => format,
-            (None, None, Some(name)) => Format::by_name(&name)?,
-            (None, None, None) => Format::Columns,
-        };
-        let label = self.label.clone().or_else(|| remembered(LABEL)).unwrap_or_else(|| "upos".into());
-        let fields = match (self.fields.is_empty(), remembered(FIELDS)) {
-            (false, _) => self.fields.clone(),
-            (true, Some(names)) => names.split(',').map(String::from).collect(),
-            (true, None) => vec!["form".into()],
-        };
-        let fields = fields.iter().map(|name| Field::by_name(name)).collect::<Result<_, _>>()?;
-        let tabs = self.tabs || remembered(TABS).is_some();
-        let separator = if tabs { Separator::Tab } else { Separator::default() };
-        Ok(Source { format, label, fields, separator, colon_words: self.colon_words })
+        let mut text = model.and_then(Model::text_format).cloned().unwrap_or_default();
+        if let Some(name) = &self.format {
+            text.format = Format::by_name(name)?;
+        } else if let Some(format) = path.and_then(Format::by_ending) {
+            text.format = format;
+        }
+        if let Some(label) = &self.label {
+            text.label = LabelExpression::parse(label)?;
+        }
+        if !self.fields.is_empty() {
+            text.fields = self.fields.iter().map(|name| Field::by_name(name)).collect::<Result<_, _>>()?;
+        }
+        if self.tabs {
+            text.separator = Separator::Tab;
+        }
+        text.colon_words |= self.colon_words;
+        Ok(Source { text })
     }
 }
 
 impl Source {
-    /// What a model trained on such data remembers of it.
-    pub(crate) fn about(&self) -> Vec<(String, String)> {
-        let name =
-            Format::NAMES.iter().find(|(_, format)| *format == self.format).map_or("", |(name, _)| name);
-        let mut about = vec![(FORMAT.to_owned(), name.to_owned())];
-        if self.format == Format::Conllu {
-            about.push((LABEL.into(), self.label.clone()));
-            about.push((FIELDS.into(), self.fields.iter().map(|f| f.name()).collect::<Vec<_>>().join(",")));
-        }
-        if self.separator == Separator::Tab {
-            about.push((TABS.into(), "yes".into()));
-        }
-        about
+    /// How the text is written.
+    pub(crate) fn text_format(&self) -> &TextFormat {
+        &self.text
     }
 
     /// Whether lines are columns and nothing else.
     pub(crate) fn is_columns(&self) -> bool {
-        self.format == Format::Columns
+        self.text.format == Format::Columns
     }
 
     /// Whether cells are attributes with values.
     pub(crate) fn is_items(&self) -> bool {
-        self.format == Format::Items
+        self.text.format == Format::Items
     }
 
-    fn options(&self) -> Result<ReaderOptions> {
-        let options = match self.format {
-            Format::Conllu => ReaderOptions::conllu(&self.label)?.fields(self.fields.clone()),
-            format => ReaderOptions::new(format),
-        };
-        Ok(options.separator(self.separator).colon_words(self.colon_words))
+    fn options(&self) -> ReaderOptions {
+        self.text.clone().into()
     }
 
     /// Opens a file with labels, and with something in it; stdin for none or `-`.
     pub(crate) fn open_labelled(&self, path: Option<&Path>) -> Result<Reader> {
-        Self::open(path, &self.options()?.labelled(true).required(true))
+        Self::open(path, &self.options().labelled(true).required(true))
     }
 
     /// Opens a file to be tagged, which may be empty and may have labels to keep; stdin for none or `-`.
     pub(crate) fn open_to_tag(&self, path: Option<&Path>, labelled: bool) -> Result<Reader> {
-        Self::open(path, &self.options()?.labelled(labelled))
+        Self::open(path, &self.options().labelled(labelled))
     }
 
     fn open(path: Option<&Path>, options: &ReaderOptions) -> Result<Reader> {
@@ -121,12 +95,8 @@ impl Source {
     }
 
     /// How answers are written.
-    pub(crate) fn writer_options(&self) -> Result<WriterOptions> {
-        let options = match self.format {
-            Format::Conllu => WriterOptions::conllu(&self.label)?,
-            format => WriterOptions::new(format),
-        };
-        Ok(options.separator(self.separator))
+    pub(crate) fn writer_options(&self) -> WriterOptions {
+        self.text.clone().into()
     }
 }
 
@@ -179,15 +149,4 @@ fn read_all(
     }
     let first = first.ok_or_else(|| Failure::Usage("expected a file to read, got none".into()))?;
     Ok((sequences, first))
-}
-
-fn format_by_ending(path: &Path) -> Option<Format> {
-    let name = path.file_name()?.to_str()?;
-    let name = name.strip_suffix(".gz").unwrap_or(name);
-    match name.rsplit_once('.')?.1 {
-        "conllu" => Some(Format::Conllu),
-        "jsonl" => Some(Format::Jsonl),
-        "items" | "crfsuite" => Some(Format::Items),
-        _ => None,
-    }
 }

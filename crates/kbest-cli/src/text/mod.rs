@@ -5,8 +5,8 @@ mod data;
 mod pipeline;
 
 pub(crate) use constraints::Constraints;
-pub(crate) use data::{Data, FORMAT, Source, read_labelled, read_unlabelled};
-pub(crate) use pipeline::{Answered, in_order};
+pub(crate) use data::{Data, Source, read_labelled, read_unlabelled};
+pub(crate) use pipeline::in_order;
 
 use crate::failure::{Failure, Result};
 

@@ -9,7 +9,7 @@ mod report;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
-use crate::text::{Data, Source, read_labelled, read_unlabelled};
+use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
 use algorithm::{Algorithm, AnyTrainer};
 use checkpoint::Checkpoint;
 use clap::Args;
@@ -101,7 +101,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
         patience: arguments.patience,
     };
-    let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev));
+    let cores = text::threads(None)?;
+    let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev, cores));
     let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
     let mut trainer = arguments.algorithm.trainer(&data)?;
     let checkpoint = Checkpoint::new(&arguments.model, &arguments.algorithm, &data);
@@ -252,12 +253,13 @@ fn prune(
     let weights_before = model.nodes().stored() + model.edges().stored();
     let (pruned, removed) = model.pruned(threshold)?;
     let [before, after] = [Arc::new(model), Arc::new(pruned)];
+    let cores = text::threads(None)?;
     let told = Pruned {
         threshold,
         weights_before,
         weights_after: weights_before - removed,
-        accuracy_before: accuracy(&before, sequences)?,
-        accuracy_after: accuracy(&after, sequences)?,
+        accuracy_before: accuracy(&before, sequences, cores)?,
+        accuracy_after: accuracy(&after, sequences, cores)?,
     };
     report.pruned(told, on);
     drop(before);
@@ -268,11 +270,11 @@ fn prune(
 fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
     let mut parts = model.into_parts();
     let text = |name: &str, value: String| (name.to_owned(), value);
-    parts.about = source.about();
-    parts.about.extend([
+    parts.text_format = Some(source.text_format().clone());
+    parts.about = vec![
         text("algorithm", arguments.algorithm.name()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
-    ]);
+    ];
     Ok(Model::new(parts)?)
 }

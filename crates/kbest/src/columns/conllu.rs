@@ -75,6 +75,13 @@ pub struct LabelExpression {
     fields: Vec<Field>,
 }
 
+/// `upos`.
+impl Default for LabelExpression {
+    fn default() -> Self {
+        LabelExpression { fields: vec![Field::Upos] }
+    }
+}
+
 impl LabelExpression {
     /// Parses `upos`, `xpos`, `upos+feats`, ...
     ///

@@ -34,14 +34,17 @@ mod jsonl;
 mod lines;
 mod plain;
 mod reader;
+mod text_format;
 mod writer;
 
 pub use conllu::{Field, LabelExpression};
 pub use plain::Separator;
 pub use reader::{Reader, ReaderOptions};
+pub use text_format::TextFormat;
 pub use writer::{Answer, Candidate, Writer, WriterOptions};
 
 use crate::error::{Error, Result};
+use std::path::Path;
 
 /// How sequences are written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +80,24 @@ impl Format {
             name: name.to_owned(),
             expected: Self::NAMES.map(|(known, _)| known).join(", "),
         })
+    }
+
+    /// The name of this format.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// The format that the ending of a file's name stands for, if any: `.conllu`, `.jsonl`, `.items` or `.crfsuite`, each
+    /// also before `.gz`.
+    pub fn by_ending(path: impl AsRef<Path>) -> Option<Self> {
+        let name = path.as_ref().file_name()?.to_str()?;
+        let name = name.strip_suffix(".gz").unwrap_or(name);
+        match name.rsplit_once('.')?.1 {
+            "conllu" => Some(Format::Conllu),
+            "jsonl" => Some(Format::Jsonl),
+            "items" | "crfsuite" => Some(Format::Items),
+            _ => None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::lines::Lines;
 use super::writer::check_cell;
-use crate::error::{Result, quoted};
+use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
 
 /// What stands between columns.
@@ -16,6 +16,28 @@ pub enum Separator {
     Blanks,
     /// One tab: cells may hold blanks, or be empty.
     Tab,
+}
+
+impl Separator {
+    const NAMES: [(&'static str, Separator); 2] = [("blanks", Separator::Blanks), ("tab", Separator::Tab)];
+
+    /// The separator of this name: `blanks` or `tab`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn by_name(name: &str) -> Result<Self> {
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, separator)| separator).ok_or_else(|| Error::UnknownName {
+            what: "separator",
+            name: name.to_owned(),
+            expected: Self::NAMES.map(|(known, _)| known).join(", "),
+        })
+    }
+
+    /// The name of this separator.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
 }
 
 /// What a reader of columns has to remember.

@@ -6,7 +6,7 @@ use super::items::ItemsReader;
 use super::jsonl::JsonlReader;
 use super::lines::Lines;
 use super::plain::PlainReader;
-use super::{Field, Format, LabelExpression, Separator};
+use super::{Field, Format, Separator, TextFormat};
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
 use std::io::Read;
@@ -15,30 +15,23 @@ use std::path::Path;
 /// What a file holds and what is wanted of it.
 #[derive(Debug, Clone)]
 pub struct ReaderOptions {
-    format: Format,
+    text: TextFormat,
     labelled: bool,
     required: bool,
-    separator: Separator,
     columns: Option<usize>,
-    colon_words: bool,
-    label: LabelExpression,
-    fields: Vec<Field>,
+}
+
+impl From<TextFormat> for ReaderOptions {
+    /// Text that is written like this, without labels.
+    fn from(text: TextFormat) -> Self {
+        ReaderOptions { text, labelled: false, required: false, columns: None }
+    }
 }
 
 impl ReaderOptions {
     /// A file of this format, without labels.
     pub fn new(format: Format) -> Self {
-        let label = LabelExpression::parse("upos").expect("a field of CoNLL-U");
-        ReaderOptions {
-            format,
-            labelled: false,
-            required: false,
-            separator: Separator::default(),
-            columns: None,
-            colon_words: false,
-            label,
-            fields: vec![Field::Form],
-        }
+        TextFormat::new(format).into()
     }
 
     /// Columns between tabs or blanks.
@@ -51,12 +44,12 @@ impl ReaderOptions {
         Self::new(Format::Items)
     }
 
-    /// CoNLL-U with the label that the expression names; see [`LabelExpression::parse`].
+    /// CoNLL-U with the label that the expression names; see [`LabelExpression::parse`](super::LabelExpression::parse).
     ///
     /// # Errors
     /// [`Error::UnknownName`].
     pub fn conllu(label: &str) -> Result<Self> {
-        Ok(ReaderOptions { label: LabelExpression::parse(label)?, ..Self::new(Format::Conllu) })
+        Ok(TextFormat::conllu(label)?.into())
     }
 
     /// A JSON object a line.
@@ -78,7 +71,7 @@ impl ReaderOptions {
 
     /// What stands between columns.
     pub fn separator(mut self, separator: Separator) -> Self {
-        self.separator = separator;
+        self.text.separator = separator;
         self
     }
 
@@ -90,19 +83,19 @@ impl ReaderOptions {
 
     /// Whether `__COLON__` in the names of items stands for a colon.
     pub fn colon_words(mut self, colon_words: bool) -> Self {
-        self.colon_words = colon_words;
+        self.text.colon_words = colon_words;
         self
     }
 
     /// Which fields of CoNLL-U become columns, in this order. Without it: the form alone.
     pub fn fields(mut self, fields: impl Into<Vec<Field>>) -> Self {
-        self.fields = fields.into();
+        self.text.fields = fields.into();
         self
     }
 
     /// The format.
     pub fn format(&self) -> Format {
-        self.format
+        self.text.format
     }
 }
 
@@ -113,6 +106,7 @@ pub struct Reader {
     kind: Kind,
     required: bool,
     sequences: u64,
+    failed: bool, // as an iterator
 }
 
 #[derive(Debug)]
@@ -142,20 +136,18 @@ impl Reader {
     }
 
     fn over(lines: Lines, options: &ReaderOptions) -> Result<Self> {
-        let labelled = options.labelled;
-        let kind = match options.format {
-            Format::Columns => {
-                Kind::Plain(PlainReader { separator: options.separator, labelled, columns: options.columns })
-            }
+        let ReaderOptions { ref text, labelled, required, columns } = *options;
+        let kind = match text.format {
+            Format::Columns => Kind::Plain(PlainReader { separator: text.separator, labelled, columns }),
             Format::Items => Kind::Items(ItemsReader {
                 labelled,
-                colon_words: options.colon_words,
+                colon_words: text.colon_words,
                 name: String::new(),
                 value: String::new(),
             }),
             Format::Conllu => Kind::Conllu(ConlluReader {
-                label: labelled.then(|| options.label.clone()),
-                columns: options.fields.clone(),
+                label: labelled.then(|| text.label.clone()),
+                columns: text.fields.clone(),
                 joined: String::new(),
             }),
             #[cfg(feature = "json")]
@@ -163,7 +155,7 @@ impl Reader {
             #[cfg(not(feature = "json"))]
             Format::Jsonl => return Err(super::without_json()),
         };
-        Ok(Reader { lines, kind, required: options.required, sequences: 0 })
+        Ok(Reader { lines, kind, required, sequences: 0, failed: false })
     }
 
     /// Fills `sequence` with the next one; false after the last.
@@ -207,5 +199,21 @@ impl Reader {
     /// Number of sequences read so far.
     pub fn sequences(&self) -> u64 {
         self.sequences
+    }
+}
+
+/// The sequences that are still to come, each a new one ([`Reader::read_into`] uses the same one again and again). The first
+/// error is the last item.
+impl Iterator for Reader {
+    type Item = Result<Sequence>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let mut sequence = Sequence::new();
+        let found = self.read_into(&mut sequence);
+        self.failed = found.is_err();
+        found.map(|found| found.then_some(sequence)).transpose()
     }
 }

@@ -1,6 +1,6 @@
 //! One writer for all formats.
 
-use super::{Format, LabelExpression, Separator, conllu, items, plain};
+use super::{Format, Separator, TextFormat, conllu, items, plain};
 use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
 use std::io::Write;
@@ -33,17 +33,21 @@ pub struct Answer<'a> {
 /// How sequences are written.
 #[derive(Debug, Clone)]
 pub struct WriterOptions {
-    format: Format,
-    separator: Separator,
+    text: TextFormat,
     whole_items: bool,
-    label: LabelExpression,
+}
+
+impl From<TextFormat> for WriterOptions {
+    /// Text that is written like this; of items, the bare labels.
+    fn from(text: TextFormat) -> Self {
+        WriterOptions { text, whole_items: false }
+    }
 }
 
 impl WriterOptions {
     /// A file of this format.
     pub fn new(format: Format) -> Self {
-        let label = LabelExpression::parse("upos").expect("a field of CoNLL-U");
-        WriterOptions { format, separator: Separator::default(), whole_items: false, label }
+        TextFormat::new(format).into()
     }
 
     /// The columns of the sequence, its label if it has one, then further columns, between tabs.
@@ -66,7 +70,7 @@ impl WriterOptions {
     /// # Errors
     /// [`Error::UnknownName`].
     pub fn conllu(label: &str) -> Result<Self> {
-        Ok(WriterOptions { label: LabelExpression::parse(label)?, ..Self::new(Format::Conllu) })
+        Ok(TextFormat::conllu(label)?.into())
     }
 
     /// A JSON object a line.
@@ -76,7 +80,7 @@ impl WriterOptions {
 
     /// With [`Separator::Tab`], cells may hold blanks or be empty.
     pub fn separator(mut self, separator: Separator) -> Self {
-        self.separator = separator;
+        self.text.separator = separator;
         self
     }
 }
@@ -121,12 +125,12 @@ impl<W: Write> Writer<W> {
         let lengths = columns.iter().map(|column| column.len());
         self.begin(sequence, lengths, candidate)?;
         let out = &mut self.buffer;
-        match self.options.format {
-            Format::Columns => plain::write(out, sequence, columns, self.options.separator)?,
+        match self.options.text.format {
+            Format::Columns => plain::write(out, sequence, columns, self.options.text.separator)?,
             Format::Items if self.options.whole_items => items::write_items(out, sequence, columns)?,
             Format::Items => items::write_labels(out, sequence, columns)?,
             Format::Conllu => {
-                conllu::write(out, sequence, columns.first().copied(), None, &self.options.label)?;
+                conllu::write(out, sequence, columns.first().copied(), None, &self.options.text.label)?;
             }
             #[cfg(feature = "json")]
             Format::Jsonl => {
@@ -147,14 +151,14 @@ impl<W: Write> Writer<W> {
         let Answer { labels, confidences: Some(confidences), candidate, .. } = *answer else {
             return self.write(sequence, &[answer.labels], answer.candidate);
         };
-        match self.options.format {
+        match self.options.text.format {
             Format::Columns | Format::Items => {
                 let sure = labels.iter().zip(confidences).map(|(label, p)| format!("{label}/{p:.4}"));
                 self.write(sequence, &[&sure.collect::<Vec<_>>()], candidate)
             }
             Format::Conllu => {
                 self.begin(sequence, [labels.len(), confidences.len()], candidate)?;
-                let label = &self.options.label;
+                let label = &self.options.text.label;
                 conllu::write(&mut self.buffer, sequence, Some(labels), Some(confidences), label)?;
                 self.end()
             }
@@ -182,7 +186,9 @@ impl<W: Write> Writer<W> {
             return Err(Error::shape("column of labels", sequence.len(), length));
         }
         self.buffer.clear();
-        if let Some(Candidate { rank, score }) = candidate.filter(|_| self.options.format != Format::Jsonl) {
+        if let Some(Candidate { rank, score }) =
+            candidate.filter(|_| self.options.text.format != Format::Jsonl)
+        {
             self.buffer.push_str(&format!("# {rank} {score}\n"));
         }
         Ok(())

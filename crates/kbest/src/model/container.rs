@@ -185,17 +185,21 @@ impl Container {
     /// kind.
     pub(crate) fn open(path: &Path, kind: Kind) -> Result<Self> {
         let name = path.display().to_string();
-        let load = || {
-            let mut file = File::open(path)?;
+        let file = File::open(path).map_err(|error| Error::io(&*name, 0, error))?;
+        Self::over(file, Vec::new(), &name, kind)
+    }
+
+    /// As [`Container::open`], for a file of which `head` has been read already; `name` is what errors call it.
+    pub(crate) fn over(mut file: File, mut head: Vec<u8>, name: &str, kind: Kind) -> Result<Self> {
+        let mut load = || {
             if let Some(map) = mapped(&file)? {
                 return Ok(map);
             }
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            Ok(aligned(&bytes))
+            file.read_to_end(&mut head)?;
+            Ok(aligned(&head))
         };
-        let bytes = load().map_err(|error| Error::io(&*name, 0, error))?;
-        Self::check(bytes, &name, kind)
+        let bytes = load().map_err(|error| Error::io(name, 0, error))?;
+        Self::check(bytes, name, kind)
     }
 
     /// The same for the bytes of a file; `name` is what errors call it.

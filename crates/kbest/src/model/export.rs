@@ -12,7 +12,7 @@
 //! | `label.name_offsets`, ... | i64, names + 1 | where each name begins |
 //!
 //! and the metadata `format` (`kbest`), `source` (`template`, `items` or a preset), `template` (its text, if any),
-//! `columns`, and `about.NAME` for each text about the model. Names are tensors because a header is limited to 100 MB, and
+//! `columns`, `text.NAME` for what is known of the format of the training text, and `about.NAME` for each text about the model. Names are tensors because a header is limited to 100 MB, and
 //! names of features need not be UTF-8: in Python, `bytes(names[offsets[i]:offsets[i + 1]]).decode()`.
 //!
 //! **Cost.** The whole file is made in memory first. **When not.** Nothing reads it back: to keep a model, [`Model::save`].
@@ -138,6 +138,8 @@ impl Model {
         }
         let about = self.about().iter().map(|(name, text)| (format!("about.{name}"), text.clone()));
         metadata.extend(about);
+        let text = self.text_format().into_iter().flat_map(|text| text.words());
+        metadata.extend(text.map(|(name, word)| (format!("text.{name}"), word)));
         metadata
     }
 }

@@ -10,7 +10,9 @@
 //! checked before anything uses them, so no look-up leaves its array or runs for ever.
 
 use super::container::{Container, ContainerWriter, Kind};
+use super::text_format;
 use super::{EdgeWeights, LabelParts, Model, ModelParts, NodeWeights, Voters};
+use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource, Preset, rises_to};
 use crate::label::LabelSet;
@@ -19,7 +21,7 @@ use crate::state::{StateReader, StateWriter};
 use crate::template::Template;
 use std::path::Path;
 
-const MODEL: Kind = Kind { name: "model", version: 1 };
+pub(super) const MODEL: Kind = Kind { name: "model", version: 1 };
 
 /// The sections of a dictionary: the keys end to end, where each ends, the table.
 type DictionarySections = [&'static str; 3];
@@ -34,6 +36,7 @@ type ListSections = [&'static str; 2];
 const LABELS: ListSections = ["labels", "labels.ends"];
 const ABOUT: ListSections = ["about", "about.ends"];
 const PATTERNS: ListSections = ["patterns", "patterns.ends"];
+const TEXT_FORMAT: ListSections = ["text-format", "text-format.ends"];
 
 const SOURCE: &str = "source";
 const TEMPLATE: &str = "template";
@@ -88,6 +91,9 @@ impl Model {
         let mut writer = ContainerWriter::new(MODEL);
         let about = self.about().iter().flat_map(|(name, text)| [name.as_str(), text]);
         write_list(&mut writer, ABOUT, about)?;
+        if let Some(text) = self.text_format() {
+            write_list(&mut writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
+        }
         write_list(&mut writer, LABELS, self.labels().names())?;
         let extractor = self.extractor();
         writer.section(SOURCE, extractor.source().name().as_bytes());
@@ -127,11 +133,8 @@ impl Model {
     }
 }
 
-fn from_container(file: &Container, name: &str) -> Result<Model> {
-    let singles =
-        [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
-    let known = [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &PATTERNS, &PARTS, &singles].concat();
-    file.expect_only(&known)?;
+pub(super) fn from_container(file: &Container, name: &str) -> Result<Model> {
+    file.expect_only(&known_sections())?;
     let names = read_list(file, LABELS)?;
     let labels = LabelSet::from_names(&names);
     if labels.len() != names.len() {
@@ -146,6 +149,7 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
         let scores = file.has(name).then(|| file.array::<f32>(name)).transpose()?;
         Ok(scores.map(|scores| scores.to_vec()))
     };
+    let mut about = read_about(file)?;
     let parts = ModelParts {
         labels,
         extractor: read_extractor(file, name)?,
@@ -155,9 +159,28 @@ fn from_container(file: &Container, name: &str) -> Result<Model> {
         start: scores(START)?,
         end: scores(END)?,
         voters: file.has(VOTERS).then(|| read_voters(file, VOTERS)).transpose()?,
-        about: read_about(file)?,
+        text_format: match TEXT_FORMAT.iter().any(|name| file.has(name)) {
+            true => Some(read_text_format(file)?),
+            false => text_format::from_remarks(&mut about),
+        },
+        about,
     };
     Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
+}
+
+/// The names of all sections that a model may have.
+fn known_sections() -> Vec<&'static str> {
+    let singles =
+        [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
+    [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &TEXT_FORMAT, &PATTERNS, &PARTS, &singles].concat()
+}
+
+fn read_text_format(file: &Container) -> Result<TextFormat> {
+    let words = read_list(file, TEXT_FORMAT)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let five = <[&str; 5]>::try_from(words);
+    let five = five.map_err(|words| file.error("five words on the format of text", words.len()))?;
+    TextFormat::from_words(five).map_err(|error| file.error("the format of a text", error))
 }
 
 fn read_number(file: &Container, name: &str) -> Result<usize> {
@@ -260,4 +283,20 @@ fn read_about(file: &Container) -> Result<Vec<(String, String)>> {
         about.push((name, text));
     }
     Ok(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_describes_every_section() {
+        let page = include_str!("../../../../docs/formats/model-file.md");
+        let row = |name: &str| {
+            page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{name}`")))
+        };
+        for name in known_sections() {
+            assert!(row(name), "model-file.md has no row for section `{name}`");
+        }
+    }
 }

@@ -7,6 +7,7 @@
 //! [`ModelParts`]; [`Model::new`] checks that the parts fit and adds up the edges that all steps share.
 //!
 //! A model is written to one file ([`Model::save`]) and used where it lies in a map of that file ([`Model::load`]);
+//! [`Model::load_any`] takes models of other programs, too;
 //! [`Model::pruned`] leaves out weights that hardly matter, and `Model::to_safetensors` (cargo feature `safetensors`) gives
 //! the weights to other programs.
 //!
@@ -14,6 +15,7 @@
 //!
 //! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
 
+mod any;
 mod boolean;
 pub(crate) mod container;
 mod edge_weights;
@@ -24,6 +26,7 @@ pub mod import;
 mod label_parts;
 mod node_weights;
 mod prune;
+mod text_format;
 mod voters;
 mod whole_file;
 
@@ -32,7 +35,9 @@ pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
+pub use whole_file::WholeFile;
 
+use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use crate::feature::Extractor;
 use crate::kernel::Float;
@@ -62,6 +67,8 @@ pub struct ModelParts {
     pub end: Option<Vec<f32>>,
     /// The ensemble, if the model is one that votes; the weights above are then its last member's.
     pub voters: Option<Voters>,
+    /// How the text is written that the model was trained on, if that is known.
+    pub text_format: Option<TextFormat>,
     /// Where the model comes from: pairs of name and text, for people.
     pub about: Vec<(String, String)>,
 }
@@ -78,6 +85,7 @@ impl ModelParts {
             start: None,
             end: None,
             voters: None,
+            text_format: None,
             about: Vec::new(),
         }
     }
@@ -172,6 +180,11 @@ impl Model {
     /// The ensemble, if the model is one that votes.
     pub fn voters(&self) -> Option<&Voters> {
         self.parts.voters.as_ref()
+    }
+
+    /// How the text is written that the model was trained on, if that is known: other text is best written likewise.
+    pub fn text_format(&self) -> Option<&TextFormat> {
+        self.parts.text_format.as_ref()
     }
 
     /// Where the model comes from.

@@ -4,23 +4,93 @@ use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
-/// Writes a file under a temporary name in its own folder, and renames it when its content has reached the disk: a
-/// failed or killed run leaves what was there before, and who has the old file mapped keeps it. What is no regular file
-/// (a device, a named pipe) is written directly.
-pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    write_or_fail(path, write).map_err(|error| Error::io(path.display().to_string(), 0, error))
+/// A file that appears, under its name, only once it is [finished](WholeFile::finish).
+///
+/// It is written under a temporary name in its own folder, and renamed when its content has reached the disk: a failed or
+/// killed run leaves what was there before, and whoever has the old file mapped keeps it. Anything but a regular file (a
+/// device, a named pipe) is written directly. Writing is buffered.
+///
+/// ```no_run
+/// use kbest::model::WholeFile;
+/// use std::io::Write;
+/// let mut file = WholeFile::create("report.txt")?;
+/// writeln!(file, "all is well")?;
+/// file.finish()?; // without it, there is no report.txt
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct WholeFile {
+    out: BufWriter<Target>,
 }
 
-fn write_or_fail(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // A link is followed, so that the file it names is replaced and not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(&path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
-        let mut out = BufWriter::new(File::options().write(true).open(&path)?);
-        write(&mut out)?;
-        return out.flush();
+#[derive(Debug)]
+enum Target {
+    Direct(File),
+    Renamed { file: NamedTempFile, path: PathBuf },
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Direct(file) => file.write(bytes),
+            Target::Renamed { file, .. } => file.write(bytes),
+        }
     }
-    let folder = folder_of(&path);
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Direct(file) => file.flush(),
+            Target::Renamed { file, .. } => file.flush(),
+        }
+    }
+}
+
+impl WholeFile {
+    /// Begins a file that will have this name.
+    ///
+    /// # Errors
+    /// If the name is that of a folder, or nothing can be written to the folder it is in.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        // A link is followed, so that the file it names is replaced and not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = match fs::metadata(&path) {
+            Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
+            Ok(data) if !data.is_file() => Target::Direct(File::options().write(true).open(&path)?),
+            _ => Target::Renamed { file: temporary(folder_of(&path))?, path },
+        };
+        Ok(WholeFile { out: BufWriter::with_capacity(1 << 16, target) })
+    }
+
+    /// Gives the file its name, in place of any that had it.
+    ///
+    /// # Errors
+    /// If not all of it can be written. The old file, if there was one, is then as it was.
+    pub fn finish(self) -> io::Result<()> {
+        match self.out.into_inner().map_err(io::IntoInnerError::into_error)? {
+            Target::Direct(mut file) => file.flush()?,
+            Target::Renamed { file, path } => {
+                file.as_file().sync_all()?;
+                file.persist(&path)?;
+                #[cfg(unix)]
+                File::open(folder_of(&path))?.sync_all()?; // so that the new name lasts, too
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".kbest-").suffix(".part");
     #[cfg(unix)]
@@ -29,19 +99,21 @@ fn write_or_fail(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<(
         // As any program would create it; the user's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut out = BufWriter::new(builder.tempfile_in(&folder)?);
-    write(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    #[cfg(unix)]
-    File::open(&folder)?.sync_all()?; // so that the new name lasts, too
-    Ok(())
+    builder.tempfile_in(folder)
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+fn folder_of(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if folder != Path::new("") => folder.to_owned(),
-        _ => PathBuf::from("."),
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
     }
+}
+
+/// Writes a file, whole or not at all.
+pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let written = WholeFile::create(path).and_then(|mut file| {
+        write(&mut file)?;
+        file.finish()
+    });
+    written.map_err(|error| Error::io(path.display().to_string(), 0, error))
 }

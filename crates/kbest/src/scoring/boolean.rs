@@ -54,6 +54,10 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
         self.features().labels()
     }
 
+    fn positions(input: &Observation<O>) -> usize {
+        input.positions
+    }
+
     fn shared_edges(&self) -> Option<&Edges<f32>> {
         self.shared_edges()
     }

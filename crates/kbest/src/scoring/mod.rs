@@ -55,6 +55,9 @@ pub trait Scorer: fmt::Debug + Send + Sync {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
 
+    /// Number of positions `T` of an input.
+    fn positions(input: &Self::Input) -> usize;
+
     /// The edges that all lattices borrow, or `None` if edges look at the input. What follows from them, such as
     /// constrained edges, is then computed once per model.
     fn shared_edges(&self) -> Option<&Edges<f32>>;

@@ -24,6 +24,10 @@ impl Scorer for Model {
         self.labels().len()
     }
 
+    fn positions(input: &Sequence) -> usize {
+        input.len()
+    }
+
     fn shared_edges(&self) -> Option<&Edges<f32>> {
         (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
     }

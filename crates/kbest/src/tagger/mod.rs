@@ -33,7 +33,10 @@
 //! ```
 
 mod limits;
+mod parallel;
 mod voting;
+
+pub use parallel::ParTag;
 
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
@@ -148,12 +151,11 @@ impl<M: Scorer> Tagger<M> {
 
     fn search(&mut self, input: &M::Input, known: Option<&[Option<LabelId>]>, k: usize) -> Result<&Tagged> {
         let limits = Limits { constraint: self.constraint.as_deref(), known: known.unwrap_or_default() };
-        let lattice = self.model.lattice(input, &mut self.memory)?;
-        if let Some(known) = known.filter(|known| known.len() != lattice.positions()) {
-            let expected = format!("{} positions", lattice.positions());
-            return Err(Error::shape("known labels", expected, known.len()));
+        let positions = M::positions(input);
+        if let Some(known) = known.filter(|known| known.len() != positions) {
+            return Err(Error::shape("known labels", format!("{positions} positions"), known.len()));
         }
-        let lattice = limits.limit(lattice)?;
+        let lattice = limits.limit(self.model.lattice(input, &mut self.memory)?)?;
         let Tagged { decoded, confidences, probabilities } = &mut self.tagged;
         let (model, scratch) = (&*self.model, &mut self.scratch);
         match voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)? {

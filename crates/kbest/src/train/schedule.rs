@@ -5,10 +5,13 @@
 
 use super::{EpochReport, OnProgress, Trainer};
 use crate::error::{Error, Result};
+use crate::label::LabelId;
 use crate::model::Model;
 use crate::sequence::Sequence;
 use crate::tagger::Tagger;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 /// How long to train.
 #[derive(Debug, Clone, Copy)]
@@ -92,19 +95,30 @@ impl Schedule {
     }
 }
 
-/// The share of positions whose label the model finds.
+/// The share of positions whose label the model finds, by so many threads.
 ///
 /// # Errors
 /// What tagging refuses.
-pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence]) -> Result<f64> {
-    let mut tagger = Tagger::new(model.clone());
-    let (mut right, mut all) = (0usize, 0usize);
-    for sequence in sequences {
-        let tagged = tagger.tag(sequence, 1)?;
-        for (t, &y) in tagged.decoded.best().labels.iter().enumerate() {
-            right += usize::from(model.labels().name(y) == sequence.label(t));
-            all += 1;
-        }
-    }
+pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> Result<f64> {
+    let right = |part: &[Sequence]| {
+        let mut tagger = Tagger::new(model.clone());
+        part.iter().try_fold(0, |sum, sequence| Ok(sum + right_positions(&mut tagger, sequence)?))
+    };
+    let part = sequences.len().div_ceil(threads.max(1)).max(1);
+    let right: usize = thread::scope(|scope| {
+        let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || right(part))).collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .sum::<Result<_>>()
+    })?;
+    let all: usize = sequences.iter().map(Sequence::len).sum();
     Ok(right as f64 / all.max(1) as f64)
+}
+
+fn right_positions(tagger: &mut Tagger, sequence: &Sequence) -> Result<usize> {
+    let model = tagger.model().clone();
+    let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
+    let right = |&(t, &y): &(usize, &LabelId)| model.labels().name(y) == sequence.label(t);
+    Ok(labels.iter().enumerate().filter(right).count())
 }

@@ -1,7 +1,7 @@
 //! Readers and writers: what is written reads back as it was, whatever the format, and no bytes make a reader panic.
 
 use kbest::columns::{
-    Answer, Candidate, Field, Format, Reader, ReaderOptions, Separator, Writer, WriterOptions,
+    Answer, Candidate, Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions,
 };
 use kbest::{Error, Sequence};
 use proptest::collection::vec;
@@ -428,4 +428,43 @@ fn the_first_line_of_a_sequence_is_known() {
         assert_eq!((reader.first_line(), reader.line()), (first, last));
     }
     assert!(!reader.read_into(&mut sequence).unwrap());
+}
+
+#[test]
+fn a_reader_is_an_iterator_and_its_first_error_the_last_item() {
+    let options = ReaderOptions::columns();
+    let bytes = b"a x\nb y\n\nc z\n\nd\n\ne x\n";
+    let items: Vec<_> = Reader::new(&bytes[..], "data", &options).unwrap().collect();
+    let lengths: Vec<_> = items[..2].iter().map(|item| item.as_ref().unwrap().len()).collect();
+    assert_eq!((lengths, items.len()), (vec![2, 1], 3));
+    assert_eq!(items[2].as_ref().unwrap_err().to_string(), "data:6: expected 2 columns, got 1 in \"d\"");
+}
+
+#[test]
+fn formats_of_texts_are_told_in_words_and_understood() {
+    for (name, format) in Format::NAMES {
+        let mut text = TextFormat::new(format);
+        assert_eq!((text.to_string().as_str(), format.name()), (name, name));
+        for (separator, colon_words) in [(Separator::Blanks, false), (Separator::Tab, true)] {
+            (text.separator, text.colon_words) = (separator, colon_words);
+            text.fields = vec![Field::Misc, Field::Id];
+            let words = text.words();
+            assert_eq!(
+                TextFormat::from_words(words.each_ref().map(|(_, word)| word.as_str())),
+                Ok(text.clone())
+            );
+        }
+    }
+    for (file, format) in [
+        ("a/x.conllu", Some(Format::Conllu)),
+        ("x.jsonl.gz", Some(Format::Jsonl)),
+        ("x.crfsuite", Some(Format::Items)),
+        ("x.items", Some(Format::Items)),
+        ("x.tsv", None),
+        ("conllu", None),
+        ("x.gz", None),
+        ("", None),
+    ] {
+        assert_eq!(Format::by_ending(file), format, "{file}");
+    }
 }

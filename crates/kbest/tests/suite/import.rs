@@ -117,6 +117,74 @@ fn wapiti_scores() {
 }
 
 #[test]
+fn any_model_is_loaded_by_its_first_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = import::crfpp(CRFPP.as_bytes(), "model").unwrap().to_bytes().unwrap();
+    let path = folder.path().join("model");
+    for (bytes, text) in [
+        (&ours[..], "columns"),
+        (CRFPP.as_bytes(), "columns"),
+        (WAPITI.as_bytes(), "columns"),
+        (&small_crfsuite(), "items"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let model = Model::load_any(&path).unwrap();
+        assert_eq!(model.labels().names().collect::<Vec<_>>(), ["X", "Ä Y"]);
+        assert_eq!(model.text_format().unwrap().to_string(), text);
+        let same = Model::from_any_bytes(bytes, "bytes").unwrap();
+        assert_eq!(same.to_bytes().unwrap(), model.to_bytes().unwrap());
+        #[cfg(feature = "gzip")]
+        {
+            use std::io::Write;
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(bytes).unwrap();
+            let packed = folder.path().join("packed"); // ours is mapped: its file must stay
+            std::fs::write(&packed, encoder.finish().unwrap()).unwrap();
+            let unpacked = Model::load_any(&packed).unwrap();
+            assert_eq!(unpacked.to_bytes().unwrap(), model.to_bytes().unwrap());
+        }
+    }
+    for (bytes, expected) in [
+        (&b""[..], "got an empty file"),
+        (b"x", "got a file that begins with x"),
+        (b"kbest", "expected a file of kbest, got one that begins with"), // whose magic number is cut short
+        (b"kbest\x1a\r\nmodel", "expected a header of 64 bytes"),
+        (&ours[..ours.len() - 1], "as the header says"),
+        (b"version: 100\n", "model:"),
+        (b"lCRF", "model:"),
+        (b"#mdl#2#8\n", "model:"),
+        (b"\x64\0\0\0rest", "a binary model of CRF++"),
+        #[cfg(feature = "gzip")]
+        (b"\x1f\x8bcut", "a whole gzip archive"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = Model::load_any(&path).unwrap_err().to_string();
+        assert!(error.contains(expected), "expected {expected}, got {error}");
+        assert!(Model::from_any_bytes(bytes, "bytes").is_err());
+    }
+    let error = Model::from_any_bytes(b"{}", "f").unwrap_err().to_string();
+    let all = "f: expected a model of kbest or CRFsuite, or a text model of CRF++ (crf_learn -t) or Wapiti";
+    assert_eq!(error, format!("{all}, got a file that begins with {{}}"));
+    assert!(matches!(Model::load_any(folder.path().join("none")), Err(Error::Io { .. })));
+    assert!(matches!(Model::load_any(folder.path()), Err(Error::Io { .. })));
+}
+
+/// What cannot be read twice is read once: a pipe, whoever wrote the model that comes out of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn models_come_out_of_pipes() {
+    use std::os::fd::AsRawFd;
+    let ours = import::crfpp(CRFPP.as_bytes(), "model").unwrap().to_bytes().unwrap();
+    for bytes in [ours, CRFPP.as_bytes().to_vec(), small_crfsuite()] {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", reader.as_raw_fd());
+        let writing = std::thread::spawn(move || std::io::Write::write_all(&mut writer, &bytes));
+        assert_eq!(Model::load_any(&path).unwrap().labels().len(), 2);
+        writing.join().unwrap().unwrap();
+    }
+}
+
+#[test]
 fn wapiti_without_patterns_and_with_lone_positions() {
     let model = "#mdl#2#3\n#rdr#0/0/0\n#qrk#2\n1:X,\n1:Y,\n#qrk#2\n2:*a,\n1:u,\n1=1\n4=2\n7=4\n";
     let model = import::wapiti(model.as_bytes(), "model").unwrap();

@@ -26,6 +26,7 @@ mod lazy;
 mod marginals;
 mod model_file;
 mod one_best;
+mod pipeline;
 mod staggered_theorems;
 mod synthetic;
 

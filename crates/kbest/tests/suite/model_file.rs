@@ -4,12 +4,14 @@
 //! changed and given the right checksums again: what the checksums would catch must not be all that protects.
 
 use crate::common::Random;
+use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
 use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
-use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row};
+use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row, WholeFile};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Error, LabelSet, Sequence, Tagger, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -137,6 +139,7 @@ fn small() -> Model {
     let (nodes, edges) = (model.extractor.nodes().clone(), model.extractor.edges().clone());
     model.extractor = Extractor::from_parts(sources().swap_remove(0), nodes, edges, words, 2);
     model.end = Some(vec![-0.5; model.labels.len()]);
+    model.text_format = Some(TextFormat::conllu("upos+feats").unwrap());
     Model::new(model).unwrap()
 }
 
@@ -236,6 +239,90 @@ fn sections_are_needed_and_known() {
     sections.push(("news".into(), vec![]));
     let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
     assert_eq!(error.to_string(), "f: expected only known sections, got section \"news\"");
+}
+
+#[test]
+fn the_format_of_the_text_is_remembered() {
+    let mut all = TextFormat::conllu("xpos+feats").unwrap();
+    (all.fields, all.separator, all.colon_words) = (vec![Field::Lemma, Field::Form], Separator::Tab, true);
+    for text_format in [None, Some(TextFormat::new(Format::Items)), Some(all)] {
+        let mut parts = trained(&FeatureSource::Items).into_parts();
+        parts.text_format = text_format.clone();
+        let bytes = Model::new(parts).unwrap().to_bytes().unwrap();
+        let loaded = Model::from_bytes(&bytes, "f").unwrap();
+        assert_eq!(loaded.text_format(), text_format.as_ref());
+        assert_eq!(loaded.to_bytes().unwrap(), bytes);
+    }
+    let whole = take_apart(&small().to_bytes().unwrap());
+    let at = whole.iter().position(|(name, _)| name == "text-format").unwrap();
+    for (words, message) in [
+        (["conllx", "tab", "upos", "form", "no"], "unknown format `conllx`"),
+        (["conllu", "comma", "upos", "form", "no"], "unknown separator `comma`"),
+        (["conllu", "tab", "pos", "form", "no"], "unknown CoNLL-U field `pos`"),
+        (["conllu", "tab", "upos", "", "no"], "unknown CoNLL-U field ``"),
+        (["conllu", "tab", "upos", "form", "si"], "answer for colon-words `si`"),
+    ] {
+        let mut sections = whole.clone();
+        sections[at].1 = words.concat().into_bytes();
+        let ends = words.iter().scan(0, |end, word| (*end += word.len() as u32, Some(*end)).1);
+        sections[at + 1].1 = ends.flat_map(u32::to_le_bytes).collect();
+        let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err().to_string();
+        assert!(error.starts_with("f: expected the format of a text") && error.contains(message), "{error}");
+    }
+    let mut sections = whole;
+    sections[at + 1].1.truncate(16);
+    let without_the_last = sections[at].1.len() - 2;
+    sections[at].1.truncate(without_the_last);
+    let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
+    assert_eq!(error.to_string(), "f: expected five words on the format of text, got 4");
+}
+
+/// Before there was a section for it, the format stood among the texts about the model.
+#[test]
+fn remarks_on_the_format_are_understood() {
+    let loaded = |remarks: &[(&str, &str)]| {
+        let mut parts = trained(&FeatureSource::Items).into_parts();
+        parts.about = remarks.iter().map(|&(name, text)| (name.into(), text.into())).collect();
+        let bytes = Model::new(parts).unwrap().to_bytes().unwrap();
+        let model = Model::from_bytes(&bytes, "f").unwrap();
+        let left: Vec<String> = model.about().iter().map(|(name, _)| name.clone()).collect();
+        (model.text_format().map(ToString::to_string), left.join(" "))
+    };
+    let is = |text: &str, left: &str| (Some(text.to_owned()), left.to_owned());
+    assert_eq!(loaded(&[("format", "items"), ("epochs", "3")]), is("items", "epochs"));
+    assert_eq!(loaded(&[("format", "columns"), ("tabs", "yes")]), is("columns, separator tab", ""));
+    let conllu = [("format", "conllu"), ("label", "upos+feats"), ("fields", "form,lemma"), ("x", "")];
+    assert_eq!(loaded(&conllu), is("conllu, label upos+feats, fields form,lemma", "x"));
+    // Other texts by these names are nobody's business.
+    assert_eq!(loaded(&[("format", "jsonl"), ("label", "of wine")]), is("jsonl", "label"));
+    assert_eq!(loaded(&[("format", "octavo"), ("tabs", "")]), (None, "format tabs".into()));
+    assert_eq!(loaded(&[("tabs", "yes"), ("label", "upos")]), (None, "tabs label".into()));
+}
+
+/// A model that was written, and a text that was tagged with it, before the format of the text had its section.
+#[test]
+fn models_of_earlier_days_tag_as_ever() {
+    let testdata = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
+    let model = Arc::new(Model::load(testdata.join("before-text-format.kbest")).unwrap());
+    let text = model.text_format().unwrap();
+    assert_eq!(text.to_string(), "conllu, label upos+feats, fields form,lemma");
+    let about: Vec<&str> = model.about().iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(about, ["algorithm", "epochs", "program"], "for people only");
+    let reader = Reader::open(testdata.join("text.conllu"), &ReaderOptions::from(text.clone())).unwrap();
+    let mut writer = Writer::new(Vec::new(), WriterOptions::from(text.clone()));
+    let mut tagger = Tagger::new(model.clone());
+    for sequence in reader {
+        let sequence = sequence.unwrap();
+        let path = tagger.tag(&sequence, 1).unwrap().decoded.best().clone();
+        let names: Vec<&str> = path.labels.iter().map(|&y| model.labels().name(y).unwrap()).collect();
+        let candidate = kbest::columns::Candidate { rank: 0, score: path.score.to_string().parse().unwrap() };
+        writer.write(&sequence, &[&names], Some(candidate)).unwrap();
+    }
+    let tagged = std::fs::read(testdata.join("tagged.conllu")).unwrap();
+    assert_eq!(String::from_utf8(writer.into_inner()), String::from_utf8(tagged));
+    // Saved again, it means the same.
+    let again = Model::from_bytes(&model.to_bytes().unwrap(), "again").unwrap();
+    assert_eq!((again.text_format(), again.about()), (model.text_format(), model.about()));
 }
 
 #[test]
@@ -362,6 +449,7 @@ fn pruning_drops_weights_and_features() {
         end: None,
         label_parts: None,
         voters: None,
+        text_format: Some(TextFormat::new(Format::Jsonl)),
         about: vec![("a".into(), "b".into())],
     })
     .unwrap();
@@ -379,6 +467,7 @@ fn pruning_drops_weights_and_features() {
     assert_eq!(pruned.edges().pairs(0), model.edges().pairs(1));
     assert!(pruned.extractor().shared_edges().is_empty());
     assert_eq!((pruned.start(), pruned.about()), (model.start(), model.about()));
+    assert_eq!(pruned.text_format(), model.text_format());
     assert_eq!(pruned.extractor().frequent_words().len(), 1);
 
     let (empty, removed) = model.pruned(f32::INFINITY).unwrap();
@@ -484,6 +573,7 @@ fn measure_loading() {
         end: None,
         label_parts: None,
         voters: None,
+        text_format: None,
         about: vec![],
     })
     .unwrap();
@@ -500,5 +590,51 @@ fn measure_loading() {
         let time = begun.elapsed();
         assert!(matches!(loaded.nodes().row(1), Row::List(_)));
         println!("loaded in {:.1} ms", time.as_secs_f64() * 1e3);
+    }
+}
+
+#[test]
+fn files_appear_when_they_are_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "old").unwrap();
+    let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+    let mut file = WholeFile::create(&path).unwrap();
+    file.write_all(&[b'x'; 100_000]).unwrap();
+    file.flush().unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+    drop(file);
+    assert_eq!(
+        (std::fs::read_to_string(&path).unwrap().as_str(), entries()),
+        ("old", 1),
+        "as if never begun"
+    );
+    let mut file = WholeFile::create(&path).unwrap();
+    file.write_all(b"new").unwrap();
+    file.finish().unwrap();
+    assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), entries()), ("new", 1));
+    assert!(WholeFile::create(folder.path()).is_err(), "a folder");
+    assert!(WholeFile::create(folder.path().join("none/file")).is_err());
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let mut file = WholeFile::create(&link).unwrap();
+        file.write_all(b"newer").unwrap();
+        file.finish().unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink(), "a link stays one");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "newer");
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut file = WholeFile::create(format!("/dev/fd/{}", writer.as_raw_fd())).unwrap();
+        file.write_all(b"through").unwrap();
+        file.finish().unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through", "a pipe is written directly");
     }
 }

@@ -194,7 +194,7 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
     let data = training_set(&train);
     let mut trainer = Perceptron::new(data.clone(), PerceptronOptions::default()).unwrap();
     let schedule = Schedule { epochs: 50, patience: 2 };
-    let measure = &mut |model: &Arc<kbest::Model>| kbest::train::accuracy(model, &test);
+    let measure = &mut |model: &Arc<kbest::Model>| kbest::train::accuracy(model, &test, 2);
     let (mut best, mut announced, mut since) = (0.0, 0, 0);
     let standing = schedule
         .run(&mut trainer, Standing::default(), Some(measure), &mut |_| (), &mut |end, _| {

@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("--repeat: expected at least 1, got 0".into()));
     }
     let decoder = Decoder::by_name(&arguments.decoder)?;
-    let model = Arc::new(Model::load(&arguments.model)?);
+    let model = Arc::new(Model::load_any(&arguments.model)?);
     if model.voters().is_some() {
         let problem = "expected one set of weights, got an ensemble that votes";
         return Err(Failure::input(&arguments.model.display().to_string(), problem));

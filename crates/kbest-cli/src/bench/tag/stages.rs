@@ -68,7 +68,7 @@ impl Work<'_> {
     /// One round, a stage at a time. `done` sees every sequence, untimed.
     pub(super) fn in_stages(&self, times: &mut Times, mut done: impl FnMut(&Item)) -> Result<()> {
         let mut reader = self.source.open_to_tag(Some(self.file), false)?;
-        let mut writer = Writer::new(Vec::new(), self.source.writer_options()?);
+        let mut writer = Writer::new(Vec::new(), self.source.writer_options());
         let mut scratch = Scratch::new();
         let mut items: Vec<Item> = Vec::new();
         for block in 0.. {
@@ -104,7 +104,7 @@ impl Work<'_> {
     /// One round, sequence by sequence.
     pub(super) fn whole(&self, times: &mut Times) -> Result<()> {
         let mut reader = self.source.open_to_tag(Some(self.file), false)?;
-        let mut writer = Writer::new(Vec::new(), self.source.writer_options()?);
+        let mut writer = Writer::new(Vec::new(), self.source.writer_options());
         let mut tagger = Tagger::new(self.model.clone()).with_decoder(self.decoder.clone());
         let mut sequence = Sequence::new();
         for block in 0.. {

@@ -14,6 +14,7 @@
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set};
+use crate::columns::{Format, TextFormat};
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource};
 use crate::label::LabelSet;
@@ -73,7 +74,8 @@ pub fn crfpp(bytes: &[u8], file: &str) -> Result<Model> {
     let extractor =
         Extractor::from_parts(source, node_keys, edge_keys, Dictionary::default(), columns as usize);
     let about = vec![("origin".into(), "CRF++ text model".into())];
-    Model::new(ModelParts { about, ..ModelParts::new(labels, extractor, nodes, edges) })
+    let text_format = Some(TextFormat::new(Format::Columns));
+    Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })
 }
 
 fn read_labels(text: &mut Text<'_>) -> Result<LabelSet> {

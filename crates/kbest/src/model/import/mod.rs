@@ -43,6 +43,7 @@ use super::Model;
 use crate::error::{Error, Result};
 use crate::feature::Dictionary;
 use crate::label::LabelSet;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -65,9 +66,18 @@ impl Origin {
             [(Origin::CrfSuite, &b"lCRF"[..]), (Origin::Crfpp, b"version:"), (Origin::Wapiti, b"#mdl#")];
         begins.iter().find(|(_, begin)| bytes.starts_with(begin)).map(|(origin, _)| *origin)
     }
+
+    /// Reads a model of this origin.
+    pub(super) fn read(self, bytes: &[u8], file: &str) -> Result<Model> {
+        match self {
+            Origin::CrfSuite => crfsuite(bytes, file),
+            Origin::Crfpp => crfpp(bytes, file),
+            Origin::Wapiti => wapiti(bytes, file),
+        }
+    }
 }
 
-/// Reads a model of another program, packed with gzip or not.
+/// Reads a model of another program, packed with gzip or not. [`Model::load_any`] reads our own, too.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is not a model of a known program or a damaged one,
@@ -86,26 +96,30 @@ pub fn read(path: impl AsRef<Path>) -> Result<Model> {
 /// # Errors
 /// As [`read`].
 pub fn from_bytes(bytes: &[u8], file: &str) -> Result<Model> {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        return unpacked(&unpack(bytes, file)?, file);
-    }
-    unpacked(bytes, file)
-}
-
-fn unpacked(bytes: &[u8], file: &str) -> Result<Model> {
-    match Origin::of(bytes) {
-        Some(Origin::CrfSuite) => crfsuite(bytes, file),
-        Some(Origin::Crfpp) => crfpp(bytes, file),
-        Some(Origin::Wapiti) => wapiti(bytes, file),
+    let bytes = unpacked(bytes, file, |head| Origin::of(head).is_some())?;
+    match Origin::of(&bytes) {
+        Some(origin) => origin.read(&bytes, file),
         None => {
             let expected = "a model of CRFsuite, a text model of CRF++ (crf_learn -t) or of Wapiti";
-            Err(Error::data(file, 0, expected, beginning(bytes)))
+            Err(Error::data(file, 0, expected, beginning(&bytes)))
         }
     }
 }
 
-/// What to say of a file that is none of ours.
-fn beginning(bytes: &[u8]) -> String {
+/// What is in a gzip archive; anything else as it is. Of an archive whose beginning is not wanted, only that.
+pub(super) fn unpacked<'a>(
+    bytes: &'a [u8],
+    file: &str,
+    is_wanted: impl FnOnce(&[u8]) -> bool,
+) -> Result<Cow<'a, [u8]>> {
+    match bytes {
+        [0x1f, 0x8b, ..] => unpack(bytes, file, is_wanted).map(Cow::Owned),
+        _ => Ok(Cow::Borrowed(bytes)),
+    }
+}
+
+/// What to say of a file that is no model.
+pub(super) fn beginning(bytes: &[u8]) -> String {
     const CRFPP_VERSION: [u8; 4] = 100u32.to_le_bytes();
     match bytes {
         [] => "an empty file".into(),
@@ -119,20 +133,20 @@ fn beginning(bytes: &[u8]) -> String {
 const HEAD: usize = 64;
 
 #[cfg(feature = "gzip")]
-fn unpack(bytes: &[u8], file: &str) -> Result<Vec<u8>> {
+fn unpack(bytes: &[u8], file: &str, is_wanted: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
     let mut decoder = flate2::bufread::MultiGzDecoder::new(bytes);
     let mut unpacked = Vec::new();
     let broken = |error: std::io::Error| Error::data(file, 0, "a whole gzip archive", error);
     // An archive of something else may unpack to any size: look first.
     decoder.by_ref().take(HEAD as u64).read_to_end(&mut unpacked).map_err(broken)?;
-    if Origin::of(&unpacked).is_some() {
+    if is_wanted(&unpacked) {
         decoder.read_to_end(&mut unpacked).map_err(broken)?;
     }
     Ok(unpacked)
 }
 
 #[cfg(not(feature = "gzip"))]
-fn unpack(_: &[u8], file: &str) -> Result<Vec<u8>> {
+fn unpack(_: &[u8], file: &str, _: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
     Err(Error::data(file, 0, "a model (this build cannot unpack gzip)", "a gzip archive"))
 }
 

@@ -16,6 +16,7 @@
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set};
+use crate::columns::{Format, TextFormat};
 use crate::error::Result;
 use crate::feature::{Dictionary, Extractor, FeatureSource};
 use crate::label::{LabelId, LabelSet};
@@ -60,7 +61,8 @@ pub fn wapiti(bytes: &[u8], file: &str) -> Result<Model> {
     let source = FeatureSource::Patterns(patterns);
     let extractor = Extractor::from_parts(source, node_keys, edge_keys, Dictionary::default(), columns);
     let about = vec![("origin".into(), format!("Wapiti text model, {name}"))];
-    Model::new(ModelParts { about, ..ModelParts::new(labels, extractor, nodes, edges) })
+    let text_format = Some(TextFormat::new(Format::Columns));
+    Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })
 }
 
 fn type_name(text: &Text<'_>, number: &str) -> Result<&'static str> {

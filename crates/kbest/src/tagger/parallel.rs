@@ -1,0 +1,58 @@
+//! Tagging with many threads: an iterator of sequences in, an iterator of answers out.
+
+use super::{Tagged, Tagger};
+use crate::error::Result;
+use crate::pipeline::{InOrder, in_order};
+use crate::scoring::Scorer;
+use crate::sequence::Sequence;
+
+/// The answers of [`Tagger::par_tag`]: each sequence comes back with what the tagger says about it.
+pub type ParTag<I, X = Sequence> = InOrder<I, Result<(X, Tagged)>>;
+
+impl<M: Scorer<Input: Send> + 'static> Tagger<M> {
+    /// Tags sequences with so many threads, all cores for 0; the answers come in the order of the sequences.
+    ///
+    /// The iterator owns taggers of its own and shares the model with this one. It reads ahead by a bounded number of
+    /// sequences, so the input may be endless; it can be sent to other threads if the input can, and dropped at any time.
+    /// [`pipeline`](crate::pipeline) tells more.
+    ///
+    /// Sequences may come from something that fails, such as a [`Reader`](crate::columns::Reader); an error is passed on
+    /// in its place, and so is that of a sequence that cannot be tagged. Neither ends the iterator: stop at the first one
+    /// (by `?`, say), or go on with the next sequence. Sequences that are at hand are `sequences.into_iter().map(Ok)`.
+    ///
+    /// ```
+    /// use kbest::columns::{Reader, ReaderOptions};
+    /// use kbest::{Tagger, model::import};
+    ///
+    /// let model = "version: 100\ncost-factor: 1\nmaxid: 4\nxsize: 1\n\nNOUN\nVERB\n\nU:%x[0,0]\n\n\
+    ///              0 U:flies\n2 U:time\n\n-1\n1.5\n2\n0\n";
+    /// let tagger = Tagger::new(import::crfpp(model.as_bytes(), "model.txt")?.into());
+    /// let text = Reader::new("time\nflies\n\nflies\n".as_bytes(), "text", &ReaderOptions::columns())?;
+    /// let mut lengths = Vec::new();
+    /// for answer in tagger.par_tag(text, 1, 2) {
+    ///     let (sequence, tagged) = answer?;
+    ///     assert_eq!(tagged.decoded.best().labels.last(), Some(&1), "flies: VERB");
+    ///     lengths.push(sequence.len());
+    /// }
+    /// assert_eq!(lengths, [2, 1]);
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    pub fn par_tag<I>(&self, sequences: I, k: usize, threads: usize) -> ParTag<I::IntoIter, M::Input>
+    where
+        I: IntoIterator<Item = Result<M::Input>>,
+    {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let worker = |mut tagger: Tagger<M>| {
+            move |sequence: Result<M::Input>| {
+                let sequence = sequence?;
+                let tagged = tagger.tag(&sequence, k)?.clone();
+                Ok((sequence, tagged))
+            }
+        };
+        let positions = |input: &Result<M::Input>| input.as_ref().map_or(1, M::positions);
+        in_order(sequences, positions, (0..threads).map(|_| worker(self.another())).collect())
+    }
+}
