@@ -82,7 +82,7 @@ impl Algorithm for Beam {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.beam;
         let mut width = self.width.max(k).max(1);
-        while !try_width(lattice, edges, width, k, memory, tally, out) {
+        while !try_width(lattice, edges, width, k, memory, tally, out)? {
             out.clear_paths();
             width *= 2; // a beam as wide as the lattice drops nothing, so this ends
         }
@@ -123,15 +123,15 @@ fn try_width<S: Float>(
     memory: &mut Memory<S>,
     tally: &mut impl Tally,
     out: &mut Decoded<S>,
-) -> bool {
+) -> Result<bool> {
     let lost = memory.forward(lattice, edges, width, tally);
     let Memory { offsets, labels, scores, paths, .. } = memory;
     let survivors = Survivors { alpha: scores, columns: Columns::Listed { offsets, labels } };
-    PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out);
+    PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out)?;
     // Certificate: an upper bound of everything dropped lies strictly below the last path.
     let enough = out.paths.len() == k;
     out.exact = lost.is_forbidden() || (enough && out.paths.last().is_some_and(|path| path.score > lost));
-    enough || lost.is_forbidden()
+    Ok(enough || lost.is_forbidden())
 }
 
 impl<S: Float> Memory<S> {

@@ -142,6 +142,6 @@ fn enumerate<S: Float>(
         offsets.push(labels.len());
     }
     let survivors = Survivors { alpha, columns: Columns::Listed { offsets, labels } };
-    PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out);
+    PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out)?;
     if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
 }

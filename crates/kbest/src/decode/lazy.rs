@@ -16,32 +16,56 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-use super::auto::Auto;
+use super::auto::{Auto, Engine};
 use super::counters::Uncounted;
 use super::funnel::{self, Stop};
-use super::path_space::{PathSpace, Place};
+use super::path_space::{Full, PathSpace, Place};
 use super::{Decode, Path, Scratch};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Lattice, with_edges};
+use crate::lattice::{EdgeScores, Lattice, with_edges};
+use std::borrow::Borrow;
 use std::collections::HashSet;
+use std::marker::PhantomData;
 
 /// How much wider the margin gets when the paths within it are used up.
 const WIDEN: f64 = 4.0;
 
-/// Paths of a lattice, best first, as they are asked for. Ends when no legal path is left.
-pub fn kbest_iter<'a, 'l, S: Float>(lattice: &'a Lattice<'l, S>) -> KbestIter<'a, 'l, S> {
-    KbestIter { lattice, scratch: Scratch::new(), space: Space::Unopened, best: 0.0, given: 0 }
+/// Paths of a lattice, best first, as they are asked for. Ends when no legal path is left (or when the partial paths it
+/// holds cannot be numbered any longer, some 64 GB of them).
+///
+/// The lattice may be borrowed, as in the example above; or the iterator keeps it, itself or an [`std::sync::Arc`] of it,
+/// and can then be stored, returned and sent to other threads:
+///
+/// ```
+/// use kbest::{Edges, Lattice, decode::KbestIter, kbest_iter};
+/// use std::sync::Arc;
+/// struct Candidates<'e> {
+///     lattice: Arc<Lattice<'e, f32>>,
+///     paths: KbestIter<'e, f32, Arc<Lattice<'e, f32>>>,
+/// }
+/// let edges = Edges::dense(2, vec![0.0f32; 4])?;
+/// let lattice = Arc::new(Lattice::new(vec![1.0, 0.0, 4.0, 0.0], &edges)?);
+/// let mut candidates = Candidates { paths: kbest_iter(lattice.clone()), lattice };
+/// let best = candidates.paths.next().unwrap();
+/// assert_eq!(candidates.lattice.path_score(&best.labels)?, 5.0);
+/// # Ok::<(), kbest::Error>(())
+/// ```
+pub fn kbest_iter<'l, S: Float, L: Borrow<Lattice<'l, S>>>(lattice: L) -> KbestIter<'l, S, L> {
+    let scratch = Scratch::new();
+    KbestIter { lattice, scratch, space: Space::Unopened, best: 0.0, given: 0, scores: PhantomData }
 }
 
-/// Iterator over the paths of a lattice, made by [`kbest_iter`].
+/// Iterator over the paths of a lattice, made by [`kbest_iter`]. `L` is how it holds the lattice: `&Lattice`, `Lattice`,
+/// `Arc<Lattice>`.
 #[derive(Debug)]
-pub struct KbestIter<'a, 'l, S: Float> {
-    lattice: &'a Lattice<'l, S>,
+pub struct KbestIter<'l, S: Float, L> {
+    lattice: L,
     scratch: Scratch<S>,
     space: Space,
     best: f64,
     given: usize,
+    scores: PhantomData<&'l S>, // that `L` borrows from
 }
 
 /// Where the next path comes from.
@@ -57,7 +81,7 @@ enum Space {
     Exhausted,
 }
 
-impl<S: Float> KbestIter<'_, '_, S> {
+impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> KbestIter<'l, S, L> {
     /// Only paths that differ after every label is mapped by `projection` (joint tag to coarse tag, say): of those that
     /// look the same, the best. Still exact, and still best first; but every path in between is visited and forgotten, so
     /// a projection that maps many labels to one makes each further path dearer.
@@ -67,7 +91,7 @@ impl<S: Float> KbestIter<'_, '_, S> {
 
     /// The best path, as fast as one path can be had.
     fn first(&mut self) -> Option<Path<S>> {
-        let found = Auto::default().decode(self.lattice, &mut self.scratch);
+        let found = Auto::default().decode(self.lattice.borrow(), &mut self.scratch);
         // The only thing that can go wrong is that there is no legal path.
         let path = found.ok()?.paths.pop()?;
         self.best = path.score.to_f64();
@@ -77,81 +101,100 @@ impl<S: Float> KbestIter<'_, '_, S> {
     /// Keeps the labels on all paths within the margin, or all labels if that is too much work, and skips the paths
     /// that were given already.
     fn open(&mut self, margin: f64) {
-        let lattice = self.lattice;
-        let plan = Auto::default().plan(lattice, 2);
-        let funnel::Memory { search, many } = &mut self.scratch.funnel;
-        let kept = &mut many.kept;
-        let tally = &mut Uncounted;
-        with_edges!(lattice, |edges| {
-            match funnel::keep_within(lattice, edges, margin, plan.budget, search, kept, tally) {
-                Ok(()) => {
-                    let (survivors, memory) = kept.parts();
-                    let place = skip(PathSpace::new(lattice, edges, survivors, memory), self.given);
-                    self.space = Space::Within(margin, place);
-                }
-                Err(Stop::NoPath) => self.space = Space::Exhausted,
-                Err(Stop::OverBudget | Stop::Overflow) => {
-                    let memory = &mut self.scratch.viterbi_astar;
-                    plan.forward_pass().fill(lattice, &mut memory.forward, tally);
-                    let survivors = memory.forward.survivors(lattice);
-                    let space = PathSpace::new(lattice, edges, survivors, &mut memory.paths);
-                    self.space = Space::All(skip(space, self.given));
-                }
-            }
-        });
+        let lattice = self.lattice.borrow();
+        self.space =
+            with_edges!(lattice, |edges| open(lattice, edges, margin, self.given, &mut self.scratch));
     }
 
     /// The next path of the space at hand, and where the enumeration then is.
     fn step(&mut self) -> Option<(Path<S>, Place)> {
-        let lattice = self.lattice;
-        let tally = &mut Uncounted;
-        with_edges!(lattice, |edges| {
-            let mut space = match self.space {
-                Space::Within(_, place) => {
-                    let (survivors, memory) = self.scratch.funnel.many.kept.parts();
-                    PathSpace::resume(lattice, edges, survivors, memory, place)
-                }
-                Space::All(place) => {
-                    let memory = &mut self.scratch.viterbi_astar;
-                    let survivors = memory.forward.survivors(lattice);
-                    PathSpace::resume(lattice, edges, survivors, &mut memory.paths, place)
-                }
-                Space::Unopened | Space::Exhausted => return None,
-            };
-            let score = space.next_path(tally)?;
-            let mut labels = vec![0; lattice.positions()];
-            space.write_labels(&mut labels, tally);
-            Some((Path { labels, score }, space.place()))
-        })
+        let lattice = self.lattice.borrow();
+        with_edges!(lattice, |edges| step(lattice, edges, self.space, &mut self.scratch))
     }
+}
+
+/// The space of the paths within the margin, behind those given.
+fn open<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl EdgeScores<S>,
+    margin: f64,
+    given: usize,
+    scratch: &mut Scratch<S>,
+) -> Space {
+    let plan = Auto::default().plan(lattice, 2);
+    let tally = &mut Uncounted;
+    let funnel::Memory { search, many } = &mut scratch.funnel;
+    let kept = &mut many.kept;
+    let pruned = match plan.first {
+        Some(Engine::Funnel) => funnel::keep_within(lattice, edges, margin, plan.budget, search, kept, tally),
+        _ => Err(Stop::OverBudget),
+    };
+    match pruned {
+        Ok(()) => {
+            let (survivors, memory) = kept.parts();
+            let skipped = skip(PathSpace::new(lattice, edges, survivors, memory), given);
+            skipped.map_or(Space::Exhausted, |place| Space::Within(margin, place))
+        }
+        Err(Stop::NoPath) => Space::Exhausted,
+        Err(Stop::OverBudget | Stop::Overflow) => {
+            let memory = &mut scratch.viterbi_astar;
+            plan.forward_pass().fill(lattice, &mut memory.forward, tally);
+            let survivors = memory.forward.survivors(lattice);
+            let skipped = skip(PathSpace::new(lattice, edges, survivors, &mut memory.paths), given);
+            skipped.map_or(Space::Exhausted, Space::All)
+        }
+    }
+}
+
+/// The next path of a space.
+fn step<S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: &impl EdgeScores<S>,
+    space: Space,
+    scratch: &mut Scratch<S>,
+) -> Option<(Path<S>, Place)> {
+    let tally = &mut Uncounted;
+    let mut space = match space {
+        Space::Within(_, place) => {
+            let (survivors, memory) = scratch.funnel.many.kept.parts();
+            PathSpace::resume(lattice, edges, survivors, memory, place)
+        }
+        Space::All(place) => {
+            let memory = &mut scratch.viterbi_astar;
+            let survivors = memory.forward.survivors(lattice);
+            PathSpace::resume(lattice, edges, survivors, &mut memory.paths, place)
+        }
+        Space::Unopened | Space::Exhausted => return None,
+    };
+    let score = space.next_path(tally).ok()??;
+    let mut labels = vec![0; lattice.positions()];
+    space.write_labels(&mut labels, tally);
+    Some((Path { labels, score }, space.place()))
 }
 
 /// Leaves out the first `count` paths.
-fn skip<S: Float, E: crate::lattice::EdgeScores<S>>(
-    mut space: PathSpace<'_, '_, S, E>,
-    count: usize,
-) -> Place {
+fn skip<S: Float>(mut space: PathSpace<'_, '_, S, impl EdgeScores<S>>, count: usize) -> Result<Place, Full> {
     for _ in 0..count {
-        space.next_path(&mut Uncounted);
+        space.next_path(&mut Uncounted)?;
     }
-    space.place()
+    Ok(space.place())
 }
 
-impl<S: Float> Iterator for KbestIter<'_, '_, S> {
+impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> Iterator for KbestIter<'l, S, L> {
     type Item = Path<S>;
 
     fn next(&mut self) -> Option<Path<S>> {
         if self.given == 0 {
             self.given = 1;
             let first = self.first();
-            if first.is_none() || self.lattice.positions() == 0 {
+            if first.is_none() || self.lattice.borrow().positions() == 0 {
                 self.space = Space::Exhausted;
             }
             return first;
         }
         loop {
             match self.space {
-                Space::Unopened => self.open(self.lattice.edges().magnitude() / WIDEN),
+                Space::Unopened => self.open(self.lattice.borrow().edges().magnitude() / WIDEN),
                 Space::Exhausted => return None,
                 Space::All(_) => {
                     let next = self.step();
@@ -168,8 +211,8 @@ impl<S: Float> Iterator for KbestIter<'_, '_, S> {
                     None if margin == f64::INFINITY => self.space = Space::Exhausted,
                     _ => {
                         // Past this no path need be left out any longer.
-                        let all =
-                            16.0 * (self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude());
+                        let lattice = self.lattice.borrow();
+                        let all = 16.0 * (lattice.edges().magnitude() + lattice.largest_node_magnitude());
                         let wider = WIDEN * margin + 0.01 * all;
                         self.open(if wider < all { wider } else { f64::INFINITY });
                     }

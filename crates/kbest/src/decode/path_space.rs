@@ -26,6 +26,7 @@
 //! `T L` one-edge variations of each path found.
 
 use super::{Decoded, Tally};
+use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
@@ -36,6 +37,10 @@ const FIRST_RANKED: usize = 2;
 const NONE: u32 = u32::MAX;
 /// Not looked for yet.
 const UNKNOWN: u32 = u32::MAX - 1;
+/// Stops, partial paths and options are numbered below this.
+const MOST: usize = UNKNOWN as usize;
+/// What one path more adds at most to each of these, for each position and the end.
+const ADDED: usize = 4;
 
 /// The nodes paths may use, with the best score of a path of such nodes to each, added in the judge's order.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +90,13 @@ pub(crate) struct Memory<S> {
     work: Vec<u32>,
 }
 
+impl<S> Memory<S> {
+    /// The length of the longest of the numbered lists.
+    fn largest(&self) -> usize {
+        self.stops.len().max(self.partials.len()).max(self.options.len())
+    }
+}
+
 /// A node that lies on some path found so far or next to one.
 #[derive(Debug, Clone, Copy)]
 struct Stop {
@@ -118,6 +130,10 @@ struct Choice<S> {
     sibling: u32,
 }
 
+/// There may be more paths, but no numbers for what it would take to find them: some 64 GB of partial paths are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Full;
+
 /// How far an enumeration has come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place(u32);
@@ -129,6 +145,7 @@ pub(crate) struct PathSpace<'s, 'l, S: Float, E> {
     survivors: Survivors<'s, S>,
     memory: &'s mut Memory<S>,
     current: u32, // the partial path last returned, UNKNOWN before the first
+    most: usize,  // MOST, but for tests
 }
 
 impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
@@ -146,7 +163,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         memory.options.clear();
         memory.ranked.clear();
         memory.work.clear();
-        PathSpace { lattice, edges, survivors, memory, current: UNKNOWN }
+        PathSpace { lattice, edges, survivors, memory, current: UNKNOWN, most: MOST }
     }
 
     /// Goes on where an enumeration left off: same lattice, survivors and memory, [`PathSpace::place`] as it was.
@@ -157,7 +174,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         memory: &'s mut Memory<S>,
         place: Place,
     ) -> Self {
-        PathSpace { lattice, edges, survivors, memory, current: place.0 }
+        PathSpace { lattice, edges, survivors, memory, current: place.0, most: MOST }
     }
 
     /// How far the enumeration has come.
@@ -166,15 +183,30 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
     }
 
     /// Pushes the `k` best paths that are left, fewer if there are not so many.
-    pub(crate) fn push_best(&mut self, k: usize, tally: &mut impl Tally, out: &mut Decoded<S>) {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if that takes too many partial ones.
+    pub(crate) fn push_best(&mut self, k: usize, tally: &mut impl Tally, out: &mut Decoded<S>) -> Result<()> {
         for _ in 0..k {
-            let Some(score) = self.next_path(tally) else { break };
+            let Some(score) = self.next_path(tally).map_err(|Full| {
+                let reason = format!("the {k} best paths need more than {} partial ones", self.most);
+                Error::Unsupported { decoder: out.decoder, reason }
+            })?
+            else {
+                break;
+            };
             self.write_labels(out.push_path(self.lattice.positions(), score), tally);
         }
+        Ok(())
     }
 
     /// Finds the next path and returns its score; `None` when no legal path is left.
-    pub(crate) fn next_path(&mut self, tally: &mut impl Tally) -> Option<S> {
+    pub(crate) fn next_path(&mut self, tally: &mut impl Tally) -> Result<Option<S>, Full> {
+        // Looked at once per path, so that nothing below need look: numbers then fit into 32 bits.
+        let added = (self.lattice.positions() + 1).saturating_mul(ADDED);
+        if self.memory.largest() > self.most.saturating_sub(added) {
+            return Err(Full);
+        }
         self.current = match self.current {
             UNKNOWN => self.first_to_the_end(tally),
             NONE => NONE,
@@ -184,7 +216,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
                 self.memory.partials[last as usize].next
             }
         };
-        (self.current != NONE).then(|| self.memory.partials[self.current as usize].score)
+        Ok((self.current != NONE).then(|| self.memory.partials[self.current as usize].score))
     }
 
     /// Writes down the labels of the path last found.
@@ -492,12 +524,35 @@ mod tests {
             with_edges!(lattice, |edges| {
                 let mut space = PathSpace::new(&lattice, edges, survivors, &mut memory);
                 for path in &expected.paths {
-                    assert_eq!(space.next_path(&mut Uncounted), Some(path.score), "round {round}");
+                    let before = space.memory.largest();
+                    assert_eq!(space.next_path(&mut Uncounted), Ok(Some(path.score)), "round {round}");
                     let mut found = vec![0; positions];
                     space.write_labels(&mut found, &mut Uncounted);
+                    assert!(
+                        space.memory.largest() - before <= ADDED * (positions + 1),
+                        "numbers may run out"
+                    );
                     assert_eq!(masked.path_score(&found).unwrap(), path.score);
                 }
             });
         }
+    }
+
+    /// As after some billions of partial paths, with a smaller limit.
+    #[test]
+    fn numbers_that_run_out_are_an_error() {
+        let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+        let lattice = Lattice::new(vec![0.0; 4], &edges).unwrap();
+        let survivors = Survivors { alpha: &[0.0; 4], columns: Columns::All { labels: 2, stride: 2 } };
+        let mut memory = Memory::default();
+        with_edges!(lattice, |edges| {
+            let mut space = PathSpace::new(&lattice, edges, survivors, &mut memory);
+            assert_eq!(space.next_path(&mut Uncounted), Ok(Some(0.0)));
+            space.most = ADDED * 3;
+            assert_eq!(space.next_path(&mut Uncounted), Err(Full));
+            let mut out = Decoded { decoder: "beam", ..Decoded::default() };
+            let refused = space.push_best(2, &mut Uncounted, &mut out).unwrap_err();
+            assert!(matches!(refused, Error::Unsupported { decoder: "beam", .. }), "{refused}");
+        });
     }
 }

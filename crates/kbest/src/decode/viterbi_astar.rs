@@ -61,7 +61,7 @@ impl Algorithm for ViterbiAstar {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let Memory { forward, paths } = &mut scratch.viterbi_astar;
         self.forward.fill(lattice, forward, tally);
-        PathSpace::new(lattice, edges, forward.survivors(lattice), paths).push_best(k, tally, out);
+        PathSpace::new(lattice, edges, forward.survivors(lattice), paths).push_best(k, tally, out)?;
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }

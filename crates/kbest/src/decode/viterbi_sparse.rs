@@ -37,21 +37,30 @@ impl Algorithm for ViterbiSparse {
 /// Fills the table with exact forward scores.
 pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>, tally: &mut impl Tally) {
     match lattice.edges().shape() {
-        Shape::Dense(edges) => {
-            let edges = edges.as_sparse();
-            forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
-        }
-        Shape::Sparse(edges) => {
-            forward.fill(lattice, tally, |_, alpha, out, _| sparse_step(edges, alpha, out));
-        }
+        Shape::Dense(edges) => fill_from(lattice, |_| edges.as_sparse(), forward, tally),
+        Shape::Sparse(edges) => fill_from(lattice, |_| edges, forward, tally),
         Shape::PerPosition(matrices) => {
             let view = PerPositionView::new(matrices, lattice.selection());
-            forward.fill(lattice, tally, |t, alpha, out, _| match view.matrix(t) {
-                Matrix::Dense(edges) => sparse_step(edges.as_sparse(), alpha, out),
-                Matrix::Sparse(edges) => sparse_step(edges, alpha, out),
-            });
+            let at = |t: usize| match view.matrix(t) {
+                Matrix::Dense(edges) => edges.as_sparse(),
+                Matrix::Sparse(edges) => edges,
+            };
+            fill_from(lattice, at, forward, tally);
         }
         Shape::Callback(_) => viterbi_simd::fill(lattice, forward, tally),
+    }
+}
+
+/// The same from the edges of each position.
+fn fill_from<'e, S: Float>(
+    lattice: &Lattice<'_, S>,
+    edges: impl Fn(usize) -> &'e SparseEdges<S>,
+    forward: &mut Forward<S>,
+    tally: &mut impl Tally,
+) {
+    forward.fill(lattice, tally, |t, alpha, out, _| sparse_step(edges(t), alpha, out));
+    for t in 1..lattice.positions() {
+        tally.edges(edges(t).exceptions() + lattice.labels()); // every exception, and the base once per label
     }
 }
 
@@ -114,6 +123,8 @@ fn best_outside<S: Float>(alpha: &[S], from: &[u32]) -> S {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::{Decode, Scratch};
+    use crate::lattice::Edges;
 
     #[test]
     fn best_labels_are_sorted_and_complete() {
@@ -125,5 +136,19 @@ mod tests {
         let scores: Vec<f64> = best[..found].iter().map(|&p| many[p as usize]).collect();
         assert_eq!(scores, [49.0, 48.0, 47.0, 46.0, 45.0, 44.0, 43.0, 42.0]);
         assert_eq!(best_outside(&alpha, &[2, 4]), 3.0);
+    }
+
+    /// Every exception and the base once per label, whatever shape the edges are given in.
+    #[test]
+    fn the_edges_read_are_counted() {
+        let scores = [0.0f32, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0];
+        let dense = || Edges::dense(3, scores).unwrap();
+        let sparse = || Edges::sparse(3, 0.0, &[0, 2], &[1, 1], &[3.0, 2.0]).unwrap();
+        let mixed = Edges::per_position(vec![dense(), sparse(), dense()]).unwrap();
+        for edges in [dense(), sparse(), mixed] {
+            let lattice = Lattice::new(vec![0.0; 12], &edges).unwrap();
+            let answer = ViterbiSparse.decode(&lattice, &mut Scratch::counting()).unwrap();
+            assert_eq!(answer.counters.map(|counters| counters.edges), Some(3 * (2 + 3)));
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! Paths on demand against the enumeration of all paths: every path, in order, none twice, no end too early.
 
 use crate::common::{Case, Numbers, enumerate};
-use kbest::{Float, kbest_iter};
+use kbest::decode::KbestIter;
+use kbest::{Float, Lattice, kbest_iter};
 use proptest::prelude::*;
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::thread;
 
 fn gives_all_paths_in_order<S: Float>(case: &Case) {
     let edges = case.edges::<S>();
@@ -75,4 +78,24 @@ proptest! {
             Err(_) => prop_assert!(lazily.is_empty()),
         }
     }
+}
+
+/// Iterators that keep their lattices outlive the place where they were made, and go to other threads.
+#[test]
+fn an_iterator_may_own_its_lattice() {
+    fn may_be_kept<T: Send + 'static>() {}
+    may_be_kept::<KbestIter<'static, f32, Arc<Lattice<'static, f32>>>>();
+
+    let case = Case::random(11, 6, 9);
+    let edges = case.edges::<f64>();
+    let expected: Vec<f64> = enumerate(&case.lattice(&edges)).iter().map(|path| path.score).collect();
+    let owning = { kbest_iter(case.lattice(&edges)) };
+    let sharing = { kbest_iter(Arc::new(case.lattice(&edges))) };
+    thread::scope(|scope| {
+        let owning = scope.spawn(move || owning.map(|path| path.score).collect::<Vec<_>>());
+        let sharing = scope.spawn(move || sharing.map(|path| path.score).collect::<Vec<_>>());
+        assert_eq!(owning.join().unwrap(), expected);
+        assert_eq!(sharing.join().unwrap(), expected);
+    });
+    assert!(expected.len() > 1);
 }

@@ -165,7 +165,9 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             out.clear_paths();
             kept.fill_columns();
             let (survivors, paths) = kept.parts();
-            PathSpace::new(lattice, edges, survivors, paths).push_best(k, search.tally, out);
+            PathSpace::new(lattice, edges, survivors, paths)
+                .push_best(k, search.tally, out)
+                .map_err(|_| Stop::Overflow)?;
         }
         let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
         let lost = match out.paths.get(k - 1) {
