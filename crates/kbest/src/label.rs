@@ -26,12 +26,16 @@ pub enum LabelOrder {
     /// In the order they were first seen, as CRFsuite and Wapiti do.
     #[default]
     FirstSeen,
+    /// The most frequent first, equally frequent ones as they were first seen: what decoders that start with a few labels
+    /// and add the next ones where needed ([`Staggered`](crate::decode::Staggered)) like best.
+    Frequency,
 }
 
 /// Label names being collected.
 #[derive(Debug, Clone, Default)]
 pub struct LabelSetBuilder {
     names: Interner,
+    counts: Vec<u64>, // by number: how often the name was added
 }
 
 impl LabelSetBuilder {
@@ -45,7 +49,12 @@ impl LabelSetBuilder {
     /// # Panics
     /// With more than four billion labels.
     pub fn add(&mut self, name: &str) -> LabelId {
-        self.names.insert(name.as_bytes()).expect("fewer than 2^32 labels")
+        let id = self.names.insert(name.as_bytes()).expect("fewer than 2^32 labels");
+        if self.counts.len() < self.len() {
+            self.counts.push(0);
+        }
+        self.counts[id as usize] += 1;
+        id
     }
 
     /// Number of names so far.
@@ -66,12 +75,18 @@ impl LabelSetBuilder {
     /// Fixes the numbers; the second part gives for each number handed out so far the final one.
     pub fn freeze(mut self, order: LabelOrder) -> (LabelSet, Vec<LabelId>) {
         let mut new_ids: Vec<LabelId> = (0..self.len() as LabelId).collect();
-        if order == LabelOrder::Sorted {
-            let mut sorted: Vec<(&[u8], LabelId)> = self.names.keys().iter().zip(0..).collect();
-            sorted.sort_unstable();
+        if order != LabelOrder::FirstSeen {
+            let keys = self.names.keys();
+            let mut sorted = new_ids.clone();
+            // Stable, so that equals stay as they were first seen.
+            sorted.sort_by(|&a, &b| match order {
+                LabelOrder::Sorted => keys.at(a).cmp(keys.at(b)),
+                LabelOrder::Frequency => self.counts[b as usize].cmp(&self.counts[a as usize]),
+                LabelOrder::FirstSeen => a.cmp(&b),
+            });
             let mut names = Interner::default();
-            for (new_id, (name, old_id)) in (0..).zip(sorted) {
-                names.insert(name);
+            for (new_id, old_id) in (0..).zip(sorted) {
+                names.insert(keys.at(old_id));
                 new_ids[old_id as usize] = new_id;
             }
             self.names = names;
@@ -140,12 +155,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_orders() {
-        let names = ["O", "B-NP", "I-NP", "b", "Ä", "B-NP", "O"];
+    fn all_orders() {
+        let names = ["O", "B-NP", "I-NP", "b", "Ä", "B-NP", "O", "Ä", "Ä"];
         let mut builder = LabelSetBuilder::new();
         let ids: Vec<_> = names.iter().map(|name| builder.add(name)).collect();
-        assert_eq!(ids, [0, 1, 2, 3, 4, 1, 0]);
-        for order in [LabelOrder::Sorted, LabelOrder::FirstSeen] {
+        assert_eq!(ids, [0, 1, 2, 3, 4, 1, 0, 4, 4]);
+        for order in [LabelOrder::Sorted, LabelOrder::FirstSeen, LabelOrder::Frequency] {
             let (set, new_ids) = builder.clone().freeze(order);
             assert_eq!(set.len(), 5);
             for (name, &id) in names.iter().zip(&ids) {
@@ -156,6 +171,7 @@ mod tests {
             match order {
                 LabelOrder::Sorted => assert_eq!(listed, ["B-NP", "I-NP", "O", "b", "Ä"]),
                 LabelOrder::FirstSeen => assert_eq!(listed, ["O", "B-NP", "I-NP", "b", "Ä"]),
+                LabelOrder::Frequency => assert_eq!(listed, ["Ä", "O", "B-NP", "I-NP", "b"]),
             }
             assert_eq!(set, LabelSet::from_names(listed));
             assert_eq!((set.id("P"), set.name(5)), (None, None));

@@ -218,6 +218,20 @@ fn crfsuite_scores() {
     assert_eq!(tagger.tag(&Sequence::from_tokens(["x", "y"]), 1).unwrap().decoded.best().labels, [0, 0]);
 }
 
+/// Three labels, two features; the last label has most weights, the others have one each.
+#[test]
+fn labels_with_many_weights_rank_first_and_keep_their_numbers() {
+    let features = [(0, 0, 2, 1.0), (0, 1, 2, 2.0), (0, 1, 0, 3.0), (0, 0, 1, 0.0), (1, 2, 1, 1.0)];
+    let model = crfsuite(&[b"X", b"Y", b"Z"], &[b"a", b"b"], &features);
+    let model = import::crfsuite(&model, "model").unwrap();
+    assert_eq!(model.labels().names().collect::<Vec<_>>(), ["X", "Y", "Z"]);
+    assert_eq!(model.shared_edges().order(), Some(&[2, 0, 1][..]), "zeros are no weights");
+    for (bytes, order) in [(CRFPP, [0, 1]), (WAPITI, [1, 0])] {
+        let model = import::from_bytes(bytes.as_bytes(), "model").unwrap();
+        assert_eq!(model.shared_edges().order(), Some(&order[..]), "{:?}", model.about());
+    }
+}
+
 #[test]
 fn origins() {
     let crfsuite = small_crfsuite();

@@ -55,6 +55,21 @@ fn weights(model: &Model) -> Weights {
 }
 
 #[test]
+fn labels_are_numbered_by_frequency() {
+    let (train, _) = corpus(40);
+    let data = training_set(&train);
+    let count = |name: &str| {
+        let labels = train.iter().flat_map(|sequence| (0..sequence.len()).map(|t| sequence.label(t)));
+        labels.filter(|&label| label == Some(name)).count()
+    };
+    let counts: Vec<usize> = data.labels().names().map(count).collect();
+    assert!(counts.is_sorted_by(|a, b| a >= b) && counts[0] > counts[counts.len() - 1], "{counts:?}");
+    let first = train.iter().position(|sequence| !sequence.is_empty()).unwrap();
+    let gold: Vec<_> = data.examples()[0].gold.iter().map(|&y| data.labels().name(y)).collect();
+    assert_eq!(gold, (0..train[first].len()).map(|t| train[first].label(t)).collect::<Vec<_>>());
+}
+
+#[test]
 fn weights_are_the_same_whichever_exact_decoder_is_inside() {
     let (train, _) = corpus(40);
     let data = training_set(&train);

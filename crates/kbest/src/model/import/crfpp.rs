@@ -13,7 +13,7 @@
 //! ```
 
 use super::text::{Text, shown};
-use super::{Model, dictionary, label_set};
+use super::{Model, dictionary, label_set, ranked};
 use crate::columns::{Format, TextFormat};
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource};
@@ -75,7 +75,7 @@ pub fn crfpp(bytes: &[u8], file: &str) -> Result<Model> {
         Extractor::from_parts(source, node_keys, edge_keys, Dictionary::default(), columns as usize);
     let about = vec![("origin".into(), "CRF++ text model".into())];
     let text_format = Some(TextFormat::new(Format::Columns));
-    Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })
+    ranked(Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })?)
 }
 
 fn read_labels(text: &mut Text<'_>) -> Result<LabelSet> {

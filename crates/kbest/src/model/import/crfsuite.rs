@@ -12,7 +12,7 @@
 //! attribute: `FEAT` says the same.
 
 use super::text::shown;
-use super::{Model, dictionary, label_set};
+use super::{Model, dictionary, label_set, ranked};
 use crate::columns::{Format, TextFormat};
 use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource};
@@ -107,7 +107,11 @@ pub fn crfsuite(bytes: &[u8], file: &str) -> Result<Model> {
     let extractor = Extractor::from_parts(FeatureSource::Items, keys, edge_keys, Dictionary::default(), 0);
     let about = vec![("origin".into(), "CRFsuite model".into())];
     let text_format = Some(TextFormat::new(Format::Items));
-    Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes.finish(), edges) })
+    ranked(Model::new(ModelParts {
+        about,
+        text_format,
+        ..ModelParts::new(labels, extractor, nodes.finish(), edges)
+    })?)
 }
 
 fn text_labels(whole: Piece<'_>, offset: usize, names: &[&[u8]]) -> Result<LabelSet> {

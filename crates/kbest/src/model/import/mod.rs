@@ -32,6 +32,7 @@
 mod crfpp;
 mod crfsuite;
 mod float;
+mod ranked;
 mod text;
 mod wapiti;
 
@@ -39,6 +40,7 @@ pub use crfpp::crfpp;
 pub use crfsuite::crfsuite;
 pub use wapiti::wapiti;
 
+use self::ranked::ranked;
 use super::Model;
 use crate::error::{Error, Result};
 use crate::feature::Dictionary;

@@ -15,7 +15,7 @@
 //! `*` takes `L` and then `L x L`.
 
 use super::text::{Text, shown};
-use super::{Model, dictionary, label_set};
+use super::{Model, dictionary, label_set, ranked};
 use crate::columns::{Format, TextFormat};
 use crate::error::Result;
 use crate::feature::{Dictionary, Extractor, FeatureSource};
@@ -62,7 +62,7 @@ pub fn wapiti(bytes: &[u8], file: &str) -> Result<Model> {
     let extractor = Extractor::from_parts(source, node_keys, edge_keys, Dictionary::default(), columns);
     let about = vec![("origin".into(), format!("Wapiti text model, {name}"))];
     let text_format = Some(TextFormat::new(Format::Columns));
-    Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })
+    ranked(Model::new(ModelParts { about, text_format, ..ModelParts::new(labels, extractor, nodes, edges) })?)
 }
 
 fn type_name(text: &Text<'_>, number: &str) -> Result<&'static str> {

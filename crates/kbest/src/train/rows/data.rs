@@ -28,7 +28,8 @@ pub struct TrainingSet {
 }
 
 impl TrainingSet {
-    /// Numbers the labels and those features that occur at least `min_frequency` times. Empty sequences are left out.
+    /// Numbers the labels, the most frequent first, and those features that occur at least `min_frequency` times. Empty
+    /// sequences are left out.
     ///
     /// # Errors
     /// [`Error::Shape`] if a sequence lacks labels or columns, or none has a position.
@@ -67,7 +68,7 @@ impl TrainingSet {
         if examples.is_empty() {
             return Err(Error::shape("training data", "at least one sequence", 0));
         }
-        let (labels, new_ids) = labels.freeze(LabelOrder::FirstSeen);
+        let (labels, new_ids) = labels.freeze(LabelOrder::Frequency);
         let Frozen { extractor, nodes, edges } = builder.freeze(min_frequency);
         for example in &mut examples {
             example.features.renumber(&nodes, &edges);
