@@ -1,4 +1,4 @@
-//! The decoders by name: for command lines, bindings and reports.
+//! The table of decoders, and decoders by name: for command lines, bindings and reports.
 
 use super::gather::GatherEdges;
 use super::table::decoders;
@@ -39,6 +39,7 @@ pub struct Entry {
     pub page: &'static str,
 }
 
+// One row per decoder; `table.rs` says what is made of it.
 decoders! {
     Auto: page "auto" {
         "auto" => Auto::default(),

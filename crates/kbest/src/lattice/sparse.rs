@@ -231,7 +231,6 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
         }
     }
 
-    #[inline]
     fn row<'b>(&'b self, _: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         let kept = if self.labels <= KEPT_WHOLE { self.labels } else { 0 };
         match self.whole_rows.get_or_init(|| vec![OnceLock::new(); kept]).get(p) {

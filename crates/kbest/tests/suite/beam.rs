@@ -77,7 +77,9 @@ fn the_last_position_is_no_wider_than_the_others() {
     {
         let answer = Beam { width }.decode_kbest(lattice, k, &mut Scratch::counting()).unwrap();
         assert_eq!(answer.counters.as_ref().unwrap().nodes_at, vec![width.max(k) as u32; positions]);
-        // No other last label would have been better, nor as good and lower.
+        // The best paths through all labels of the last position that the beam reaches.
+        let reached = Beam { width: labels }.decode_kbest(lattice, k, &mut Scratch::new()).unwrap();
+        assert!(reached.exact && answer.best().score <= reached.best().score);
         let last = *answer.best().labels.last().unwrap();
         let mut other = answer.best().labels.clone();
         for y in 0..labels as u32 {
