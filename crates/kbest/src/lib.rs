@@ -1,8 +1,13 @@
 //! Exact sequence labelling with thousands of labels: 1-best and k-best, fast.
 //!
 //! **The problem.** `T` positions, `L` labels, a score for every label at every position (*nodes*) and for every pair of
-//! neighbouring labels (*edges*): which path scores best? Plain Viterbi pays `T L^2`. The decoders here give the same
-//! answer, provably, and most of them for far less.
+//! neighbouring labels (*edges*): which path scores best? Plain Viterbi pays `T L^2`. The decoders here return the same
+//! path, provably, and most of them for far less.
+//!
+//! # Three ways in
+//!
+//! **You have scores**, from a neural network or anywhere else: make a [`Lattice`] and decode it. [`transition`] adds
+//! constraints such as BIO, [`marginals`] adds probabilities; `examples/network_scores.rs` does both with threads.
 //!
 //! ```
 //! use kbest::{Decode, Decoder, Edges, Lattice, Scratch};
@@ -19,8 +24,55 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 //!
-//! **Decoders.** All but `beam` are exact, and all of these give the same path, ties included. Take `auto` unless you
-//! know better.
+//! **You have labelled text**: [`train`] learns a [`Model`] from it, and a [`Tagger`] labels new text with the model.
+//!
+#![cfg_attr(feature = "text", doc = "```")]
+#![cfg_attr(not(feature = "text"), doc = "```ignore")]
+//! use kbest::columns::{Reader, ReaderOptions};
+//! use kbest::feature::{FeatureSource, Preset};
+//! use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
+//! use kbest::{Sequence, Tagger};
+//! use std::sync::Arc;
+//!
+//! let text = "the DET\nold NOUN\nman VERB\nthe DET\nboats NOUN\n";
+//! let sequences = Reader::new(text.as_bytes(), "text", &ReaderOptions::columns().labelled(true))?;
+//! let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+//! let data = TrainingSet::new(&sequences, FeatureSource::Preset(Preset::Words), 1)?;
+//! let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
+//! for _ in 0..5 {
+//!     trainer.epoch(&mut |_| ())?;
+//! }
+//! let model = Arc::new(trainer.model()?);
+//!
+//! let mut tagger = Tagger::new(model.clone()).with_confidences(true);
+//! let tagged = tagger.tag(&Sequence::from_tokens(["the", "man"]), 2)?; // the two best label sequences
+//! let names: Vec<_> = tagged.decoded.best().labels.iter().map(|&y| model.labels().name(y).unwrap()).collect();
+//! assert_eq!(names, ["DET", "VERB"]);
+//! assert!(tagged.probabilities[0] > tagged.probabilities[1]);
+//! # Ok::<(), kbest::Error>(())
+//! ```
+//!
+//! **You have a model** of CRFsuite, CRF++ or Wapiti: [`Model::load_any`] reads it, or [`model::import`] from bytes, and a
+//! [`Tagger`] returns the same labels, faster.
+//!
+#![cfg_attr(feature = "text", doc = "```")]
+#![cfg_attr(not(feature = "text"), doc = "```ignore")]
+//! use kbest::{Sequence, Tagger, model::import};
+//! use std::sync::Arc;
+//!
+//! let text = "version: 100\ncost-factor: 1\nmaxid: 2\nxsize: 1\n\nNOUN\nVERB\n\nU:%x[0,0]\n\n0 U:flies\n\n0.5\n1.5\n";
+//! let model = Arc::new(import::crfpp(text.as_bytes(), "model.txt")?);
+//! let sequences = [["time", "flies"], ["flies", "fly"]].map(|words| Ok(Sequence::from_tokens(words)));
+//! for answer in Tagger::new(model).par_tag(sequences, 1, 0) { // on all cores, in order
+//!     let (sequence, tagged) = answer?;
+//!     assert_eq!(sequence.len(), tagged.decoded.best().labels.len());
+//! }
+//! # Ok::<(), kbest::Error>(())
+//! ```
+//!
+//! # Decoders
+//!
+//! All but `beam` are exact, and all of these return the same path, ties included. Use `auto` unless you know better.
 //!
 //! | decoder | paths | in one line |
 //! |---|---|---|
@@ -38,17 +90,21 @@
 //! | [`beam`](decode::Beam) | any | not exact, but says whether the answer is proven |
 //!
 //! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
-//! and for paths that [differ after a projection](decode::KbestIter::unique_by). **How sure?** [`marginals`] gives
-//! the posteriors of labels, pairs and paths. **Scores** may be dense, sparse, different at each position or computed
-//! on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`], [`Lattice::force`]), and so may
-//! transitions ([`transition`]).
+//! and for paths that [differ after a projection](decode::KbestIter::unique_by). **Scores** may be dense, sparse, different
+//! at each position or computed on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`],
+//! [`Lattice::force`]). **Objects and threads.** A lattice borrows its edges or shares them by `Arc`
+//! ([`lattice::Held`]); edges and models are shared by threads, scratch memory is not.
 //!
-//! Scores may come from anywhere. For text there is the way up to them: [`columns`] reads sequences, [`template`] and
-//! [`feature`] turn them into numbered features, and [`feature::boolean`] scores features that are Rust functions.
-//! [`synthetic`] makes up a language where no corpus is at hand, [`evaluate`] compares labels with those that are right.
+//! # Text
 //!
-//! **Cargo features.** All but `safetensors` are on by default. Whoever only decodes scores switches them off
-//! (`default-features = false`) and keeps [`decode`], [`lattice`], [`marginal`] and [`transition`], with one small
+//! [`columns`] reads and writes sequences; [`template`], [`pattern`] and [`feature`] turn them into numbered features, and
+//! [`feature::boolean`] takes features that are Rust functions. [`scoring`] is the seam behind which all models lie,
+//! [`train::family`] the one behind which trainers find them. [`evaluate`] compares labels with the right ones, and
+//! [`synthetic`] makes up a language if you have no corpus.
+//!
+//! # Cargo features
+//!
+//! All but `safetensors` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`] and [`transition`], with one small
 //! dependency.
 //!
 //! | feature | what for | depends on |
