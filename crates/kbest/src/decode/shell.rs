@@ -62,6 +62,7 @@ pub(crate) trait Algorithm: Decode + Sized {
 
 /// What decoding does before and after the search. Only what has a search has it, so only the decoders of this crate
 /// can be [`Decode`].
+#[allow(unnameable_types)] // that is how it seals
 pub trait Sealed {
     /// See [`Decode::decode_into`].
     fn run<S: Float>(

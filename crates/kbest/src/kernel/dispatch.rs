@@ -11,6 +11,7 @@ use crate::score::Score;
 macro_rules! kernels {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// Loops over rows of scores. Only `f32` and `f64` have them, and nobody outside of this crate can name this trait.
+        #[allow(unnameable_types)] // that is how it seals
         pub trait Kernels: Score {
             $($(#[$doc])* fn $name($($argument: $type),*) $(-> $result)?;)*
         }
