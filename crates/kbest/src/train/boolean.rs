@@ -12,15 +12,17 @@
 //!
 //! // Labels: 0 down, 1 up. The observation: a curve.
 //! let mut features = BooleanFeatures::<[f64]>::new(2);
-//! features.vertical(|x, t, y| t > 0 && (y == 1) == (x[t] > x[t - 1]));
-//! features.horizontal(|x, t, p, y| p == y && x[t] == x[t - 1]);
+//! features.vertical(|x, t, y| t > 0 && x[t] != x[t - 1] && (y == 1) == (x[t] > x[t - 1]));
+//! features.horizontal(|x, t, p, y| p == y && x[t] == x[t - 1]); // as before, where nothing changes
 //! let curve = |points: &[f64]| Observation::new(Arc::<[f64]>::from(points), points.len());
 //! let examples = [(&[1.0, 2.0, 2.0, 1.0, 1.0][..], vec![0, 1, 1, 0, 0]), (&[3.0, 1.0, 1.0, 4.0], vec![0, 0, 0, 1])];
 //! let examples = examples.map(|(points, gold)| BooleanExample { observation: curve(points), gold, weight: 1.0 });
 //!
 //! let data = BooleanTrainingSet::new(Arc::new(features), examples.into())?;
 //! let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
-//! while !trainer.epoch(&mut |_| ())?.converged {}
+//! for _ in 0..5 {
+//!     trainer.epoch(&mut |_| ())?;
+//! }
 //! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
 //! assert_eq!(tagger.tag(&curve(&[1.0, 5.0, 5.0, 2.0]), 1)?.decoded.best().labels[1..], [1, 1, 0]);
 //! # Ok::<(), kbest::Error>(())
