@@ -168,6 +168,17 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(self)
     }
 
+    /// Sets the scores for the first and the last label, where there are any; the others stay as they are.
+    pub(crate) fn with_borders(mut self, start: Option<&'a [S]>, end: Option<&'a [S]>) -> Result<Self> {
+        if let Some(start) = start {
+            self = self.with_start(start)?;
+        }
+        match end {
+            Some(end) => self.with_end(end),
+            None => Ok(self),
+        }
+    }
+
     /// The same node, start and end scores over other edges, with the same choice of matrices by position.
     ///
     /// # Errors

@@ -113,14 +113,7 @@ pub fn lattice<'a, S: Float, W: RowWeights<S>>(
             Lattice::selecting(&buffer.nodes, Arc::new(edges), selection)?
         }
     };
-    let lattice = match weights.start() {
-        Some(start) => lattice.with_start(start)?,
-        None => lattice,
-    };
-    match weights.end() {
-        Some(end) => lattice.with_end(end),
-        None => Ok(lattice),
-    }
+    lattice.with_borders(weights.start(), weights.end())
 }
 
 /// Node scores, `T x L`.

@@ -27,14 +27,8 @@ impl Constraint {
         Ok(Constraint { transitions: transitions.clone(), shared, start, end })
     }
 
-    fn constrain_borders<'a>(&'a self, mut lattice: Lattice<'a, f32>) -> Result<Lattice<'a, f32>> {
-        if let Some(start) = &self.start {
-            lattice = lattice.with_start(start)?;
-        }
-        match &self.end {
-            Some(end) => lattice.with_end(end),
-            None => Ok(lattice),
-        }
+    fn constrain_borders<'a>(&'a self, lattice: Lattice<'a, f32>) -> Result<Lattice<'a, f32>> {
+        lattice.with_borders(self.start.as_deref(), self.end.as_deref())
     }
 }
 

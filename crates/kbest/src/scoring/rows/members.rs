@@ -175,16 +175,10 @@ impl Members for RowMembers<'_> {
     }
 
     fn lattice(&self) -> Result<Lattice<'_, f32>> {
-        let mut lattice = match &self.selection {
+        let lattice = match &self.selection {
             Some(selection) => Lattice::selecting(&self.nodes, &self.edges, selection)?,
             None => Lattice::new(&self.nodes, &self.edges)?,
         };
-        if let Some(start) = self.model.start() {
-            lattice = lattice.with_start(start)?;
-        }
-        match self.model.end() {
-            Some(end) => lattice.with_end(end),
-            None => Ok(lattice),
-        }
+        lattice.with_borders(self.model.start(), self.model.end())
     }
 }
