@@ -2,23 +2,23 @@
 """Measures `kbest train` and `kbest tag` against CRFsuite: bench_text.py --data DIR --kbest PATH --out OUT
 
 DIR contains one folder per data set with train.tsv and test.tsv (or .tsv.gz): columns separated by tabs, the label
-last, a blank line after each sequence. Both programs train an averaged perceptron on the same features: `kbest bench tag
---items` writes kbest's features as items that CRFsuite reads.
+last, a blank line after each sequence. Both programs train an averaged perceptron on the same features: `kbest bench
+tag --items` writes kbest's features as items that CRFsuite reads.
 
 What is measured, on one thread each:
 
-- Training: CPU seconds per epoch. kbest: the whole process (reading, features, epochs, writing) divided by the number of
-  epochs. CRFsuite: training alone, with the data already loaded. Where a CRFsuite epoch takes too long, it gets fewer
+- Training: CPU seconds per epoch. kbest: the whole process (reading, features, epochs, writing) divided by the number
+  of epochs. CRFsuite: training alone, with the data already loaded. Where a CRFsuite epoch takes too long, it gets fewer
   epochs, then fewer sentences (but all labels), its time is scaled by tokens, and the result says so.
 - Tagging: tokens per second of CPU time, best of several rounds. kbest: the whole process from text to text, and the
   same without its start-up time (from passing the file several times). CRFsuite: `set` and Viterbi alone, with features
   prepared in advance.
-- Peak memory of the processes that tag. CRFsuite then reads its items one sequence at a time; the table shows its memory
-  without and with the Python it runs in.
+- Peak memory of the processes that tag. CRFsuite then reads its items one sequence at a time; the table shows its
+  memory without and with the Python it runs in.
 
 Results: OUT/NAME/result.json, written step by step, so that an interrupted run continues where it stopped (--fresh
-starts over); OUT/summary.json and OUT/summary.txt for all data sets. Needs Linux, and python-crfsuite in the Python that
-runs this.
+starts over); OUT/summary.json and OUT/summary.txt for all data sets. Needs Linux, and python-crfsuite in the Python
+that runs this.
 """
 import argparse
 import gzip
@@ -461,7 +461,7 @@ def summary(results):
     rights = [[row["name"], percent(row["accuracy"]), percent(row["crfsuite_accuracy"]), number(row["epochs"]),
                number(row["crfsuite_epochs"]), percent(row["crfsuite_share_of_data"])] for row in rows]
     text += table(["data set", "accuracy %", "crfsuite %", "epochs", "crfsuite", "of its data %"], rights)
-    text += "\nCPU time. Where CRFsuite was trained on part of the data, its epoch time is scaled by tokens, its accuracy not.\n"
+    text += "\nCPU time. CRFsuite's epoch is scaled by tokens if it saw only part of the data; its accuracy is not.\n"
     for result in results:
         for step, value in result.items():
             if isinstance(value, dict) and "error" in value:
