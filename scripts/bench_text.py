@@ -8,7 +8,7 @@ tag --items` writes kbest's features as items that CRFsuite reads.
 What is measured, on one thread each:
 
 - Training: CPU seconds per epoch. kbest: the whole process (reading, features, epochs, writing) divided by the number
-  of epochs. CRFsuite: training alone, with the data already loaded. Where a CRFsuite epoch takes too long, it gets fewer
+  of epochs. CRFsuite: training alone, with the data already loaded. If a CRFsuite epoch takes too long, it gets fewer
   epochs, then fewer sentences (but all labels), its time is scaled by tokens, and the result says so.
 - Tagging: tokens per second of CPU time, best of several rounds. kbest: the whole process from text to text, and the
   same without its start-up time (from passing the file several times). CRFsuite: `set` and Viterbi alone, with features
