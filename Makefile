@@ -1,12 +1,12 @@
-# Thin names over real commands. `make test` sets up all it needs.
+# Short names for the real commands. `make test` sets up everything it needs.
 
 CARGO ?= cargo
-# Lattices to measure on: any .npz files that `kbest decode` reads.
+# Lattices to measure: any .npz files that `kbest decode` reads.
 LATTICES ?= bench-results/lattices
 RESULTS ?= bench-results
 REPEAT ?= 5
 KBEST_SOAK ?= 1000000
-# Of the library: it must build with none of them and with each alone.
+# Cargo features of the library, which must build without any and with each alone.
 FEATURES = text mmap gzip json safetensors
 
 .PHONY: all test lint soak bench demo clean help
@@ -14,15 +14,15 @@ FEATURES = text mmap gzip json safetensors
 all: lint test
 
 help:
-	@echo "make test    all tests, then the library's again without vector instructions"
-	@echo "make lint    formatting, clippy (also with single cargo features), documentation"
-	@echo "make soak    KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
-	@echo "make bench   every decoder on LATTICES=$(LATTICES)/*.npz (made if absent), JSON and text into $(RESULTS)/"
-	@echo "make demo    a tagger with 1,000 labels from nothing, and all decoders on its lattices"
+	@echo "make test    run all tests, then the library's again without vector instructions"
+	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
+	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
+	@echo "make bench   run every decoder on LATTICES=$(LATTICES)/*.npz (generated if absent); reports in $(RESULTS)/"
+	@echo "make demo    train a tagger with 1,000 labels from scratch and run all decoders on its lattices"
 
 test:
 	$(CARGO) test --workspace
-	KBEST_FORCE_SCALAR=1 $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is built anew
+	KBEST_FORCE_SCALAR=1 $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
 
 lint:
 	$(CARGO) fmt --all --check

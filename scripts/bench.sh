@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures every decoder on every lattice file: bench.sh LATTICES RESULTS REPEAT
-# Writes RESULTS/NAME.json and RESULTS/NAME.txt; makes synthetic lattices if the folder does not exist.
+# Writes RESULTS/NAME.json and RESULTS/NAME.txt; generates synthetic lattices if the folder does not exist.
 set -euo pipefail
 lattices=$1 results=$2 repeat=$3
 
@@ -21,7 +21,7 @@ if [ ${#files[@]} -eq 0 ]; then
     echo "no .npz files in $lattices" >&2
     exit 2
 fi
-# BENCH_DECODERS=a,b narrows it down.
+# BENCH_DECODERS=a,b measures only these.
 more=()
 if [ -n "${BENCH_DECODERS:-}" ]; then more=(--decoders "$BENCH_DECODERS"); fi
 status=0

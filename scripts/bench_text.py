@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""Measures `kbest train` and `kbest tag` against CRFsuite: bench_text.py --data DIR --kbest PATH --out DIR
+"""Measures `kbest train` and `kbest tag` against CRFsuite: bench_text.py --data DIR --kbest PATH --out OUT
 
-DIR holds a folder a data set with train.tsv and test.tsv (or .tsv.gz): columns between tabs, the last one the label, a
-blank line after each sequence. Both programs learn with an averaged perceptron from the same features: `kbest bench tag
---items` writes those that kbest found as items that CRFsuite reads.
+DIR contains one folder per data set with train.tsv and test.tsv (or .tsv.gz): columns separated by tabs, the label
+last, a blank line after each sequence. Both programs train an averaged perceptron on the same features: `kbest bench
+tag --items` writes kbest's features as items that CRFsuite reads.
 
-What is measured, one thread each:
+What is measured, on one thread each:
 
-- training: CPU seconds an epoch. kbest: the whole process (reading, features, epochs, writing) by the number of epochs.
-  CRFsuite: its training alone, data given to it before. Where a CRFsuite epoch takes too long, it gets fewer epochs, then
-  fewer sentences (but all labels), its time is scaled by tokens, and the result says so.
-- tagging: tokens a second of CPU time, best of some rounds. kbest: the whole process from text to text, and the same
-  without what it takes to start (from files given several times). CRFsuite: `set` and Viterbi alone, features prepared
-  before.
-- peak memory of the processes that tag. CRFsuite's then reads its items one sequence at a time; the table counts what it
-  takes without and with the Python it runs in.
+- Training: CPU seconds per epoch. kbest: the whole process (reading, features, epochs, writing) divided by the number
+  of epochs. CRFsuite: training alone, with the data already loaded. If a CRFsuite epoch takes too long, it gets fewer
+  epochs, then fewer sentences (but all labels), its time is scaled by tokens, and the result says so.
+- Tagging: tokens per second of CPU time, best of several rounds. kbest: the whole process from text to text, and the
+  same without its start-up time (from passing the file several times). CRFsuite: `set` and Viterbi alone, with features
+  prepared in advance.
+- Peak memory of the processes that tag. CRFsuite then reads its items one sequence at a time; the table shows its
+  memory without and with the Python it runs in.
 
-Results: OUT/NAME/result.json, step by step, so that a run that was stopped goes on where it was (--fresh forgets them);
-OUT/summary.json and OUT/summary.txt over all. Needs python-crfsuite in the Python that runs this, and Linux.
+Results: OUT/NAME/result.json, written step by step, so that an interrupted run continues where it stopped (--fresh
+starts over); OUT/summary.json and OUT/summary.txt for all data sets. Needs Linux, and python-crfsuite in the Python
+that runs this.
 """
 import argparse
 import gzip
@@ -30,7 +31,7 @@ import sys
 import threading
 import time
 
-# Folder and feature set of each data set, by number of labels.
+# Folder and feature set of each data set, ordered by number of labels.
 DATASETS = {
     "conll2000": "columns",
     "ewt-pos": "words",
@@ -38,21 +39,21 @@ DATASETS = {
     "hpsg-lextype": "words",
     "czech-morph": "words",
 }
-COPIES = 10  # how often the test file is given to a process to see what starting costs
+COPIES = 10  # how often the test file is passed to one process to measure start-up time
 
 
 # Files
 
 
 def lines(path):
-    """The lines of a file that may be packed."""
+    """The lines of a file, gzipped or not."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         for line in file:
             yield line.rstrip("\n")
 
 
 def blocks(path):
-    """Lists of lines between blank ones."""
+    """Lists of lines, separated by blank lines."""
     block = []
     for line in lines(path):
         if line:
@@ -69,7 +70,7 @@ def unescaped(field):
 
 
 def items(path):
-    """Sequences of (labels, lists of attributes) from a file of CRFsuite's items."""
+    """Sequences as (labels, lists of attributes) from a file of CRFsuite items."""
     for block in blocks(path):
         rows = [line.split("\t") for line in block]
         yield [unescaped(row[0]) for row in rows], [[unescaped(field) for field in row[1:]] for row in rows]
@@ -83,7 +84,7 @@ def found(folder, stem):
 
 
 def cut(path, sequences, out):
-    """The first sequences of a file as a file of its own; the file itself if all are wanted."""
+    """Writes the first sequences of a file to a new file; returns the file itself if all are wanted."""
     if not sequences:
         return path
     with open(out, "w", encoding="utf-8") as file:
@@ -106,7 +107,7 @@ class Failed(Exception):
 
 
 def status_bytes(pid, key):
-    """A size from the status of a process: VmRSS now, VmHWM at most so far; 0 if the process is gone."""
+    """A size from the status of a process: VmRSS (current), VmHWM (peak so far); 0 if the process is gone."""
     try:
         with open(f"/proc/{pid}/status") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith(key + ":")), 0)
@@ -115,7 +116,7 @@ def status_bytes(pid, key):
 
 
 def run(command, limit, stdout=subprocess.DEVNULL):
-    """Runs a command: CPU seconds, wall seconds, peak bytes, what it wrote (if asked for)."""
+    """Runs a command; returns CPU seconds, wall seconds, peak bytes and its output (if requested)."""
     begun = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdout=stdout, stderr=subprocess.PIPE)
     late = threading.Event()
@@ -126,7 +127,7 @@ def run(command, limit, stdout=subprocess.DEVNULL):
 
     timer = threading.Timer(limit, stop)
     timer.start()
-    # Not `ru_maxrss`: that counts the Python that the process was forked from.
+    # Not `ru_maxrss`: that includes the Python that the process was forked from.
     peak, over = [0], threading.Event()
 
     def watch():
@@ -134,7 +135,7 @@ def run(command, limit, stdout=subprocess.DEVNULL):
             peak[0] = max(peak[0], status_bytes(process.pid, "VmHWM"))
             over.wait(0.002)
 
-    # Both pipes are read before the wait, each by a thread of its own, so that neither can fill up.
+    # Each pipe is read by its own thread before the wait, so that neither can fill up.
     texts = {}
     readers = [
         threading.Thread(target=lambda name=name, pipe=pipe: texts.update({name: pipe.read()}))
@@ -164,21 +165,21 @@ def run(command, limit, stdout=subprocess.DEVNULL):
 
 
 def child(step, limit, **options):
-    """A step with CRFsuite in a process of its own, so that memory and time are its own."""
+    """Runs a CRFsuite step in its own process, so that memory and time are its own."""
     command = [sys.executable, __file__, "--step", step, "--options", json.dumps(options)]
     return json.loads(run(command, limit, subprocess.PIPE)["text"])
 
 
-# CRFsuite, in processes of their own
+# CRFsuite, in separate processes
 
 
 def crfsuite_train(train, model, epochs, budget, seconds_per_token=None):
-    """Trains within a budget of CPU seconds as far as the pilot lets expect it."""
+    """Trains within a budget of CPU seconds, as predicted from the pilot run."""
     import pycrfsuite
 
     sequences = list(items(pathlib.Path(train)))
     tokens = sum(len(labels) for labels, _ in sequences)
-    # Sequences that bring a label first come first: the first `cover` of them hold all labels.
+    # Sequences that introduce a new label come first, so that these alone cover all labels.
     seen, first, rest = set(), [], []
     for sequence in sequences:
         (first if set(sequence[0]) - seen else rest).append(sequence)
@@ -221,7 +222,7 @@ def crfsuite_train(train, model, epochs, budget, seconds_per_token=None):
 
 
 def crfsuite_tag(test, model, rounds, budget):
-    """Speed of `set` and Viterbi; accuracy on what was done."""
+    """Speed of `set` and Viterbi; accuracy on the sequences tagged."""
     import pycrfsuite
 
     tagger = pycrfsuite.Tagger()
@@ -248,7 +249,7 @@ def crfsuite_tag(test, model, rounds, budget):
 
 
 def crfsuite_memory(test, model, budget):
-    """Peak memory if sequences are read, tagged and forgotten."""
+    """Peak memory when sequences are read, tagged and discarded."""
     import pycrfsuite
 
     interpreter = status_bytes("self", "VmRSS")
@@ -266,7 +267,7 @@ def crfsuite_memory(test, model, budget):
 STEPS = {"train": crfsuite_train, "tag": crfsuite_tag, "memory": crfsuite_memory}
 
 
-# Steps of a data set; each gives what is kept of it
+# Steps of a data set; each returns its part of the result
 
 
 class Dataset:
@@ -280,7 +281,7 @@ class Dataset:
         self.model, self.their_model = self.folder / "kbest.model", self.folder / "crfsuite.model"
         self.items = {"train": self.folder / "train.items", "test": self.folder / "test.items"}
         self.results = self.folder / "result.json"
-        # What a result depends on: another question asks for another answer.
+        # The options a result depends on: results made with others are not reused.
         self.asked = {key: str(getattr(options, key)) for key in ("epochs", "sentences", "test_sentences")}
 
     def kbest(self, *words, limit=None, stdout=subprocess.DEVNULL):
@@ -359,13 +360,13 @@ class Dataset:
         return {**tagging, **memory}
 
     def run(self):
-        """Does the steps that are not done yet. A step that fails is told, and so are those that need it."""
+        """Runs the steps not done yet. Reports a step that fails, and the steps that need it."""
         results = {}
         if self.results.exists() and not self.options.fresh:
             results = json.loads(self.results.read_text())
         if results.get("asked") != self.asked:
             results = {"name": self.name, "asked": self.asked}
-        # Name, what does it, what must be there: results and files.
+        # Name, function, results it needs, files it must leave.
         steps = [
             ("our_training", self.our_training, [], [self.model]),
             ("our_tagging", self.our_tagging, ["our_training"], []),
@@ -460,7 +461,7 @@ def summary(results):
     rights = [[row["name"], percent(row["accuracy"]), percent(row["crfsuite_accuracy"]), number(row["epochs"]),
                number(row["crfsuite_epochs"]), percent(row["crfsuite_share_of_data"])] for row in rows]
     text += table(["data set", "accuracy %", "crfsuite %", "epochs", "crfsuite", "of its data %"], rights)
-    text += "\nCPU time. Where CRFsuite saw less than all data, its epoch is scaled by tokens and its accuracy is that of less.\n"
+    text += "\nCPU time. CRFsuite's epoch is scaled by tokens if it saw only part of the data; its accuracy is not.\n"
     for result in results:
         for step, value in result.items():
             if isinstance(value, dict) and "error" in value:
@@ -470,17 +471,17 @@ def summary(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=pathlib.Path, help="folder of data sets")
-    parser.add_argument("--kbest", type=pathlib.Path, help="the program")
-    parser.add_argument("--out", type=pathlib.Path, help="folder of results")
+    parser.add_argument("--data", type=pathlib.Path, help="folder with the data sets")
+    parser.add_argument("--kbest", type=pathlib.Path, help="path of the kbest program")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for the results")
     parser.add_argument("--datasets", default=",".join(DATASETS), help="comma-separated [%(default)s]")
-    parser.add_argument("--epochs", type=int, default=10, help="[%(default)s]")
-    parser.add_argument("--rounds", type=int, default=3, help="of tagging [%(default)s]")
+    parser.add_argument("--epochs", type=int, default=10, help="training epochs [%(default)s]")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of tagging [%(default)s]")
     parser.add_argument("--budget", type=float, default=900, help="CPU seconds for CRFsuite's training [%(default)s]")
-    parser.add_argument("--limit", type=float, default=3600, help="seconds after which a step is stopped [%(default)s]")
-    parser.add_argument("--sentences", type=int, help="train with the first N only")
+    parser.add_argument("--limit", type=float, default=3600, help="stop a step after this many seconds [%(default)s]")
+    parser.add_argument("--sentences", type=int, help="train on the first N only")
     parser.add_argument("--test-sentences", type=int, help="tag the first N only")
-    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument("--fresh", action="store_true", help="discard earlier results and measure everything again")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--options", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -488,7 +489,7 @@ def main():
         json.dump(STEPS[options.step](**options.options), sys.stdout)
         return
     if not (options.data and options.kbest and options.out):
-        parser.error("--data, --kbest and --out are needed")
+        parser.error("--data, --kbest and --out are required")
     try:
         import pycrfsuite  # noqa: F401
     except ImportError:

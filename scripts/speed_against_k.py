@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the time of k-best decoding against k: speed_against_k.py KBEST OUT.svg LATTICE.npz...
+"""Plots the time of k-best decoding against k: speed_against_k.py KBEST OUT.svg LATTICE.npz...
 
-Measures `KBEST bench decode` with decoder auto for k from 1 to 1,000 on every lattice and writes one SVG with a line a
-lattice, time a position relative to k = 1, both axes logarithmic. Needs nothing but Python.
+Runs `KBEST bench decode` with decoder auto for k from 1 to 1,000 on every lattice and writes one SVG with one line per
+lattice: time per position relative to k = 1, both axes logarithmic. Needs nothing but Python.
 """
 import json
 import math
