@@ -1,4 +1,4 @@
-//! `kbest convert`: models of other programs become ours; models become safetensors.
+//! `kbest convert`: from models of other programs to kbest models, and from any model to safetensors.
 
 use crate::failure::{Failure, Result};
 use crate::table::grouped;
@@ -7,41 +7,41 @@ use kbest::Model;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn a model of CRFsuite, CRF++ or Wapiti into one of ours, or any of them into safetensors
+/// Convert a model of CRFsuite, CRF++ or Wapiti to kbest, or any model to safetensors
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest convert chunks.crfsuite chunks.kbest
-  kbest convert model.txt.gz model.kbest       # crf_learn -t writes model.txt; Wapiti's models are text
+  kbest convert model.txt.gz model.kbest
   kbest convert model.kbest weights.safetensors
 
-What the input is, its first bytes tell. Nothing is written unless all of it could be read.")]
+The format of the input is recognised by its first bytes; gzip is unpacked. CRF++ models must be text (`crf_learn -t` \
+writes them). Nothing is written unless the whole input can be read.")]
 pub(crate) struct Arguments {
     /// The model to read
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The file to write; `.safetensors` exports the weights
+    /// The file to write
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// What to write [default: by the ending of OUT]
+    /// Output format [default: safetensors if OUT ends in .safetensors, else kbest]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<Target>,
-    /// Tell nothing but errors
+    /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Target {
-    /// A model of ours
     Kbest,
-    /// Weights and names as tensors
+    // Weights and names as tensors.
     Safetensors,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { input, output, .. } = arguments;
     if same_file(input, output) {
-        let problem = "expected another file to write to than to read from, got the same";
+        let problem = "expected an output file different from the input, got the same file";
         return Err(Failure::input(&output.display().to_string(), problem));
     }
     let is_safetensors = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors"));
@@ -52,13 +52,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Target::Safetensors => model.to_safetensors(output)?,
     }
     if !arguments.quiet {
-        // A stderr that is gone has nobody to tell.
+        // A closed stderr is ignored.
         let _ = writeln!(std::io::stderr(), "{}", summary(&model, output));
     }
     Ok(())
 }
 
-/// Links are followed; a file that is not there is no other.
+/// Follows links; a file that does not exist differs from every other.
 fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,

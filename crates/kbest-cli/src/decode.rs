@@ -1,7 +1,7 @@
-//! `kbest decode`: score arrays in, one JSON line a sequence out.
+//! `kbest decode`: score arrays in, one JSON line per sequence out.
 //!
 //! All input is checked before the first line is written. A sequence without a legal path does not stop the run: its
-//! line has no paths and says why, and the exit code is 1.
+//! line has no paths and gives the reason, and the exit code is 1.
 
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
@@ -12,25 +12,25 @@ use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Find the best paths of score arrays; one JSON line a sequence
+/// Find the best paths through score arrays; one JSON line per sequence
 #[derive(Debug, Args)]
 #[command(after_help = format!("{EXAMPLE}\n\n{FORMAT}"))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     input: Input,
-    /// Number of paths
+    /// Number of paths per sequence
     #[arg(short, value_name = "K", default_value_t = 1)]
     k: usize,
-    /// Decoder, see `kbest decoders`; also `astar:m3`, `beam:16`
+    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
-    /// Heuristic of A*: naive, carpediem, m0, m3, m6, m9
-    #[arg(long, value_name = "H")]
+    /// Heuristic of astar: naive, carpediem, m0, m3, m6, m9 [default: naive]
+    #[arg(long, value_name = "NAME")]
     heuristic: Option<String>,
-    /// Width of the beam
-    #[arg(long, value_name = "B")]
+    /// Width of beam: labels kept per position [default: 8]
+    #[arg(long, value_name = "N")]
     width: Option<usize>,
-    /// Add what each search cost: nodes opened, edges read, rounds
+    /// Report the cost of each search: nodes opened, edges read, rounds
     #[arg(long)]
     counters: bool,
     /// Write to this file instead of stdout
@@ -39,8 +39,11 @@ pub(crate) struct Arguments {
 }
 
 const EXAMPLE: &str = "\
-Example:
-  kbest decode lattice.npz -k 5 > paths.jsonl";
+Examples:
+  kbest decode lattice.npz -k 5 > paths.jsonl
+  kbest decode nodes.npy --edges edges.npy
+
+Exit code 1 if a sequence has no legal path.";
 
 /// A line of output.
 #[derive(Serialize)]
@@ -73,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     with_batch!(arguments.input.read()?, |batch| decode(arguments, &decoder, &batch))
 }
 
-/// The decoder that the options describe, if it can do what they ask.
+/// The decoder that the options describe, if it supports them.
 fn chosen(arguments: &Arguments) -> Result<Decoder> {
     let mut decoder = Decoder::by_name(&arguments.decoder)?;
     if let Some(name) = &arguments.heuristic {
@@ -116,7 +119,7 @@ fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>)
     }
 }
 
-/// Why these paths are no answer: finite scores can add up to more than the type holds.
+/// The reason if a path score overflows: finite scores can add up to more than the type holds.
 fn overflow<S: Scores>(answer: &Decoded<S>) -> Option<String> {
     let sums_fit = answer.paths.iter().all(|path| path.score.to_f64().is_finite());
     (!sums_fit).then(|| format!("the scores of a path add up to more than {} can hold", S::NAME))

@@ -8,9 +8,9 @@ use kbest::decode::{Answers, CATALOGUE};
 use serde::Serialize;
 use std::io::Write;
 
-/// List the decoders: how many paths they give, whether exact, cost, advice
+/// List the decoders, their cost and when to use them
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kbest decoders --json | head -c 300")]
+#[command(after_help = "Examples:\n  kbest decoders\n  kbest decoders --json")]
 pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]

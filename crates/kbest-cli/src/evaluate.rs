@@ -1,4 +1,4 @@
-//! `kbest evaluate`: how right a model's labels are, or labels that stand in a file already.
+//! `kbest evaluate`: accuracy of a model's labels, or of labels that are already in a file.
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output};
@@ -12,45 +12,46 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Measure a model on labelled text: tokens, sequences, spans, labels
+/// Measure a model's accuracy on labelled text: tokens, sequences, spans, labels
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest evaluate -m model.kbest test.tsv
   kbest evaluate -m model.kbest test.tsv --min-accuracy 0.93 --json
   kbest tag -m model.kbest test.tsv | kbest evaluate
 
-Without a model the last two columns are compared: gold, then predicted, as conlleval does.
-Exit code 1 if --min-accuracy or --min-f1 is missed.")]
+Without a model, the last two columns are compared: gold, then predicted, as conlleval does.
+
+Exit code 1 if the result is below --min-accuracy or --min-f1.")]
 pub(crate) struct Arguments {
-    /// Labelled data; stdin if none, or `-`
+    /// Labelled data; stdin if absent or `-`
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The model, of kbest or of another program (see `kbest convert`)
+    /// The model, in any format that `kbest convert` reads
     #[arg(short, long, value_name = "MODEL")]
     model: Option<PathBuf>,
-    /// How labels spell spans: auto, none, runs (of the same label), conlleval (forgiving), or a scheme taken
+    /// How labels encode spans: auto, none, runs (of the same label), conlleval (lenient), or a scheme applied
     /// strictly: iob1, iob2, ioe1, ioe2, iobes, bilou, bmes
     #[arg(long, value_name = "SCHEME", default_value = "auto")]
     spans: String,
     #[command(flatten)]
     constraints: Constraints,
-    /// Decoder, see `kbest decoders`
+    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
-    /// Threads [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Labels to list, the most frequent first
+    /// Number of labels to list, most frequent first
     #[arg(long, value_name = "N", default_value_t = 20)]
     labels: usize,
-    /// Confusions to list, the most frequent first
+    /// Number of confusions to list, most frequent first
     #[arg(long, value_name = "N", default_value_t = 10)]
     confusions: usize,
-    /// Fail if fewer tokens are right, from 0 to 1
-    #[arg(long, value_name = "SHARE")]
+    /// Fail if the token accuracy is below this (0 to 1)
+    #[arg(long, value_name = "X")]
     min_accuracy: Option<f64>,
-    /// Fail if the F1 of spans is lower, from 0 to 1
-    #[arg(long, value_name = "F1")]
+    /// Fail if the F1 of spans is below this (0 to 1)
+    #[arg(long, value_name = "X")]
     min_f1: Option<f64>,
     #[command(flatten)]
     data: Data,
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     if arguments.min_f1.is_some() && evaluation.spans().is_none() {
         return Err(Failure::Usage(
-            "--min-f1: expected labels that spell spans (see --spans), got others".into(),
+            "--min-f1: expected labels that encode spans (see --spans), got others".into(),
         ));
     }
     let mut output = Output::create(None)?;
@@ -81,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     judge(arguments, &evaluation)
 }
 
-/// The data says no if it misses what was asked for.
+/// Fails if accuracy or F1 is below the requested minimum.
 fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
     let f1 = evaluation.spans().map(|spans| spans.all.f1());
     let accuracy = Some(evaluation.tokens().share());
@@ -97,7 +98,7 @@ fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
     Ok(())
 }
 
-/// How spans are spelt: as asked for, or as the names of the labels suggest.
+/// How spans are encoded: as requested, or as the names of the labels suggest.
 fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result<Option<Spans>> {
     match arguments.spans.as_str() {
         "auto" => Ok(Spans::detect(names)),
@@ -155,7 +156,7 @@ fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
     let source = arguments.data.source(file, None)?;
     if !source.is_columns() {
         return Err(Failure::Usage(
-            "without a model: expected columns, gold and predicted labels the last two, got another format"
+            "without --model: expected columns, the last two gold and predicted labels, got another format"
                 .into(),
         ));
     }
@@ -163,7 +164,7 @@ fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
     let mut sequence = Sequence::new();
     let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     while reader.read_into(&mut sequence)? {
-        // The reader has taken the last column for the label and made sure that there is one before it.
+        // The reader takes the last column as the label and ensures that there is one before it.
         let before = |t: usize| sequence.cells(t).last().unwrap_or_default().to_owned();
         let gold = (0..sequence.len()).map(before).collect();
         let predicted = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default().to_owned());

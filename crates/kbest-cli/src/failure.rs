@@ -1,47 +1,47 @@
-//! What ends a run early, and the exit code that tells it.
+//! Errors that end a run, and their exit codes.
 
 use std::io;
 use std::path::Path;
 use thiserror::Error;
 
-/// Shorthand for results of the command line.
+/// Shorthand for results in the command line.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a run did not end with exit code 0.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// A file that does not hold what it should.
+    /// A file with unexpected content.
     #[error("{file}: {problem}")]
     Input {
         /// The file, or `<stdin>`.
         file: String,
-        /// Which key, what was expected, what was found.
+        /// The key or place, what was expected, and what was found.
         problem: String,
     },
     /// Options that do not fit together.
     #[error("{0}")]
     Usage(String),
-    /// What the library refuses.
+    /// An error of the library.
     #[error(transparent)]
     Library(#[from] kbest::Error),
-    /// The operating system refuses.
+    /// An error of the operating system.
     #[error("{what}: {source}")]
     System {
-        /// What was being done to which file.
+        /// The file, and the attempted operation.
         what: String,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Output cannot be written; nothing to report if only the reader went away.
+    /// Output cannot be written; not reported if the reader closed the pipe.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// Input and options are fine, the data says no.
+    /// Input and options are valid, but a check failed.
     #[error("{0}")]
     Negative(String),
 }
 
 impl Failure {
-    /// An [`Failure::Input`] for this file.
+    /// A [`Failure::Input`] for this file.
     pub(crate) fn input(file: &str, problem: impl ToString) -> Self {
         Failure::Input { file: file.into(), problem: problem.to_string() }
     }
@@ -51,7 +51,7 @@ impl Failure {
         Failure::System { what: format!("{}: cannot {doing}", path.display()), source }
     }
 
-    /// 0 fine (the reader of a pipe had enough), 1 the data says no, 2 bad input or usage.
+    /// 0 for a closed pipe, 1 if a check failed, 2 for bad input or usage.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,

@@ -1,7 +1,7 @@
-//! The `kbest` command line: one file a subcommand; here are the errors, the exit codes and the broken pipe.
+//! The `kbest` command line: one file or folder per subcommand. Errors, exit codes and broken pipes are handled here.
 //!
-//! Exit codes: 0 fine, 1 the data says no, 2 bad input or usage (one message on stderr). A reader of our output that
-//! goes away (`kbest decode ... | head`) is not an error.
+//! Exit codes: 0 success, 1 a check failed, 2 bad input or usage (one message on stderr). A closed pipe
+//! (`kbest decode ... | head`) is not an error.
 
 mod bench;
 mod convert;
@@ -34,18 +34,18 @@ struct Arguments {
 }
 
 const EXAMPLE: &str = "\
-Example:
+Examples:
   kbest generate corpus --labels 200 -o train.tsv --test test.tsv
   kbest train train.tsv -m model.kbest
   kbest tag -m model.kbest test.tsv | head
   kbest evaluate -m model.kbest test.tsv
 
-With scores from anywhere:
+With scores instead of text:
   kbest generate lattice --labels 1000 -o lattice.npz
-  kbest decode lattice.npz -k 1 | head -3
+  kbest decode lattice.npz -k 5 | head -3
   kbest bench decode lattice.npz
 
-Exit codes: 0 fine, 1 the data says no, 2 bad input or usage.";
+Exit codes: 0 success, 1 a check failed, 2 bad input or usage.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One message on stderr; a stderr that is gone has nobody to tell.
+/// Prints one message on stderr; a closed stderr is ignored.
 fn report(failure: &Failure) {
     if failure.exit_code() != 0 {
         let _ = writeln!(std::io::stderr(), "kbest: {failure}");

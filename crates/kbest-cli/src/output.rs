@@ -1,4 +1,4 @@
-//! Where results go: stdout, or a file that appears only when it is complete ([`WholeFile`]).
+//! Destinations of results: stdout, or a file that appears only when it is complete ([`WholeFile`]).
 
 use crate::failure::{Failure, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// An output that must be [`Output::finish`]ed to last.
+/// An output that is kept only if [`Output::finish`] is called.
 pub(crate) enum Output {
     Stdout(BufWriter<io::Stdout>),
     File(WholeFile, PathBuf),
@@ -26,7 +26,7 @@ impl Output {
         }
     }
 
-    /// Makes the output last.
+    /// Completes the output.
     pub(crate) fn finish(self) -> Result<()> {
         match self {
             Output::Stdout(mut stdout) => Ok(stdout.flush()?),
@@ -57,7 +57,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     output.finish()
 }
 
-/// A progress bar on stderr for work that turns out to be long; invisible unless stderr is a terminal.
+/// A progress bar on stderr that appears if the work takes long; invisible unless stderr is a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     shown: Cell<bool>,
@@ -67,7 +67,7 @@ pub(crate) struct Progress {
 impl Progress {
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// For `steps` steps. `quiet` if the results themselves scroll over the terminal.
+    /// For `steps` steps. `quiet` if the results themselves are printed to the terminal.
     pub(crate) fn new(steps: usize, quiet: bool) -> Self {
         let bar = ProgressBar::hidden();
         bar.set_length(steps as u64);
@@ -76,13 +76,13 @@ impl Progress {
         Progress { bar, shown: Cell::new(quiet || !io::stderr().is_terminal()), begun: Instant::now() }
     }
 
-    /// One step is done.
+    /// Advances by one step.
     pub(crate) fn step(&self) {
         self.bar.inc(1);
         self.show_if_long();
     }
 
-    /// So many steps are done now.
+    /// Sets the number of steps done.
     pub(crate) fn at(&self, steps: usize) {
         self.bar.set_position(steps as u64);
         self.show_if_long();
@@ -95,24 +95,24 @@ impl Progress {
         }
     }
 
-    /// Runs what prints other lines on stderr.
+    /// Hides the bar while `print` writes other lines to stderr.
     pub(crate) fn hidden(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
-    /// What is being done now.
+    /// Shows what is being done.
     pub(crate) fn say(&self, message: &str) {
         self.bar.set_message(message.to_owned());
     }
 }
 
-/// The same for work whose end is not known: a count that grows.
+/// The same for work of unknown length: a growing count.
 pub(crate) struct Counted {
     progress: Progress,
 }
 
 impl Counted {
-    /// Counts things of this name. `quiet` if the results themselves scroll over the terminal.
+    /// Counts things of this name. `quiet` if the results themselves are printed to the terminal.
     pub(crate) fn new(things: &str, quiet: bool) -> Self {
         let progress = Progress::new(0, quiet);
         let template = format!("{{human_pos}} {things}, {{per_sec}}");
@@ -121,7 +121,7 @@ impl Counted {
         Counted { progress }
     }
 
-    /// So many more are done.
+    /// Adds to the count.
     pub(crate) fn add(&self, things: usize) {
         self.progress.bar.inc(things as u64);
         self.progress.show_if_long();

@@ -1,6 +1,6 @@
 //! A line chart with two logarithmic axes, as SVG.
 //!
-//! Plain shapes and a little CSS: light by default, dark where the viewer asks for it.
+//! Plain shapes and a little CSS: light by default, dark if the viewer prefers it.
 
 use std::fmt::Write;
 
@@ -15,11 +15,11 @@ pub(crate) struct Series {
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The one to look at.
+    /// The line to emphasise.
     Highlight,
     /// One among many.
     Plain,
-    /// Not a contender: a limit.
+    /// A limit, not a contender.
     Limit,
 }
 
@@ -38,13 +38,13 @@ const RIGHT: f64 = 700.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 492.0;
 
-/// Readable on white and on near-black, and told apart by the colour-blind as far as ten lines allow.
+/// Readable on white and on near-black, and as distinct for the colour-blind as ten lines allow.
 const COLOURS: [&str; 10] = [
     "#0072b2", "#e69f00", "#009e73", "#56b4e9", "#d55e00", "#8c6bb1", "#a6761d", "#1b9e9e", "#7f7f7f",
     "#6a994e",
 ];
 const HIGHLIGHT: &str = "#e0245e";
-/// Dashes that tell apart what colour alone does not.
+/// Dashes distinguish lines that colour alone does not.
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
 const STYLE: &str = "\
@@ -99,7 +99,7 @@ pub(crate) fn chart(texts: &Texts<'_>, series: &[Series]) -> String {
     axes(out, texts, &x, &y, series);
     let mut colours = 0;
     let styles: Vec<String> = series.iter().map(|series| stroke(series.role, &mut colours)).collect();
-    // The highlighted line on top of the others.
+    // The highlighted line is drawn on top of the others.
     let mut drawn: Vec<_> = series.iter().zip(&styles).collect();
     drawn.sort_by_key(|(series, _)| series.role == Role::Highlight);
     for (series, style) in &drawn {
@@ -219,7 +219,7 @@ fn line(out: &mut String, x: &Axis, y: &Axis, series: &Series, style: &str) {
     }
 }
 
-/// Names beside the chart, in the order of the lines' right ends.
+/// Names beside the chart, in the order of the right ends of the lines.
 fn legend(out: &mut String, series: &[Series], styles: &[String]) {
     let end = |i: &usize| series[*i].points.last().copied().unwrap_or((0.0, 0.0));
     let mut order: Vec<usize> = (0..series.len()).collect();

@@ -19,8 +19,8 @@ pub(crate) fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -
     text
 }
 
-/// A bar for `value` on a logarithmic scale on which `largest` fills `width` and each tenth of it is one
-/// `decades`-th shorter.
+/// A bar for `value` on a logarithmic scale: `largest` fills `width`, and each factor of ten below it shortens the bar
+/// by `width / decades`.
 pub(crate) fn log_bar(value: f64, largest: f64, decades: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if !(value > 0.0 && largest > 0.0) {
@@ -31,7 +31,7 @@ pub(crate) fn log_bar(value: f64, largest: f64, decades: f64, width: usize) -> S
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// A number with about four digits: `0.01234`, `1.234`, `12,340`.
+/// A number with about three digits: `0.0123`, `1.23`, `12,340`.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
@@ -53,7 +53,7 @@ pub(crate) fn grouped(value: usize) -> String {
     with_commas(&value.to_string())
 }
 
-/// A share of 1 in hundredths: `97.93 %`.
+/// A share of 1 as a percentage: `97.93 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }

@@ -10,44 +10,44 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Label text with a model: columns in, the same columns and a label column out
+/// Label text with a model: adds a label column
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest tag -m model.kbest test.tsv > tagged.tsv
   kbest tag -m model.kbest -k 5 < test.tsv
   kbest tag -m model.kbest --marginals test.conllu
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
 
-With -k each candidate is a block of its own behind a line `# rank score`; ranks begin at 0.
+With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0.
 
-A file of transitions has one a line, `from TAB to`, `!` before it to forbid, `^` and `$` for start and end, `*` for any
-characters: `!O TAB I-*`. docs/text.md says more.")]
+A transition file has one transition per line, `from<TAB>to`, with `!` in front to forbid it: `!O<TAB>I-*`. `^` and \
+`$` stand for start and end, `*` for any characters. For details see docs/text.md.")]
 pub(crate) struct Arguments {
-    /// Files to label; stdin if none, or `-`
+    /// Files to label; stdin if absent or `-`
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The model, of kbest or of another program (see `kbest convert`)
+    /// The model, in any format that `kbest convert` reads
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
-    /// Number of label sequences
+    /// Write the K best label sequences of each sequence [default: the best alone]
     #[arg(short, value_name = "K")]
     k: Option<usize>,
-    /// Write the score of each label sequence before it, as with -k
+    /// Write a line `# rank score` before each label sequence, as with -k
     #[arg(long)]
     scores: bool,
-    /// Write the probability of each label behind it, as in `NOUN/0.9871`
+    /// Write the probability of each label after it, as in `NOUN/0.9871`
     #[arg(long)]
     marginals: bool,
     #[command(flatten)]
     constraints: Constraints,
-    /// The data has labels (last column, first field of items, CoNLL-U fields, `tags`): keep those that the model knows;
-    /// any other, such as `_` or `?`, leaves the label open
+    /// The input has labels (last column, first field of items, CoNLL-U fields, `tags`): keep those that the model
+    /// knows; any other, such as `_` or `?`, leaves the label open
     #[arg(long)]
     keep_labels: bool,
-    /// Decoder, see `kbest decoders`; also `astar:m3`, `beam:16`
+    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
-    /// Threads [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
@@ -121,8 +121,7 @@ fn worker(
     }
 }
 
-/// The same number with as many digits as it needs to be told from its neighbours, and no more: 0.1 and not
-/// 0.10000000149.
+/// The same number with just enough digits to distinguish it from its neighbours: 0.1, not 0.10000000149.
 fn in_few_digits(score: f32) -> f64 {
     score.to_string().parse().unwrap_or_else(|_| score.into())
 }

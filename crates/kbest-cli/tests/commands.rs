@@ -1,4 +1,4 @@
-//! The other commands: catalogue, generation, measurement, demo, help.
+//! The remaining commands: catalogue, generation, measurement, demo, help.
 #![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
 mod common;
@@ -196,7 +196,7 @@ fn several_numbers_of_paths_are_compared() {
 }
 
 #[test]
-fn a_time_limit_is_told() {
+fn a_time_limit_is_reported() {
     let lattice = run(&["generate", "lattice", "--labels", "40", "--sequences", "50"], b"").1;
     let arguments = ["bench", "decode", "--decoders", "viterbi", "--limit", "0.000001"];
     let (code, stdout, _) = run(&arguments, &lattice);
@@ -205,7 +205,7 @@ fn a_time_limit_is_told() {
 }
 
 #[test]
-fn decoders_that_cannot_are_refused() {
+fn unsupported_requests_are_refused() {
     let one = |entry: &&Entry| entry.answers == Answers::One && decoders().contains(&entry.name);
     for entry in CATALOGUE.iter().filter(one) {
         let (code, _, stderr) =
@@ -233,7 +233,7 @@ fn the_demo_draws_a_picture() {
 }
 
 #[test]
-fn every_command_has_help_with_an_example() {
+fn every_command_has_help_with_examples() {
     for command in [
         &[][..],
         &["decode"],
@@ -245,14 +245,23 @@ fn every_command_has_help_with_an_example() {
         &["convert"],
         &["bench"],
         &["bench", "decode"],
+        &["bench", "tag"],
         &["generate"],
         &["generate", "lattice"],
         &["generate", "corpus"],
         &["demo"],
     ] {
-        let (code, stdout, _) = run(&[command, &["--help"]].concat(), b"");
-        let text = String::from_utf8(stdout).unwrap();
-        assert!(code == 0 && text.contains("Example:\n  kbest"), "{command:?}");
+        let help = |option: &str| {
+            let output = kbest().args(command).arg(option).env("COLUMNS", "80").output().unwrap();
+            assert!(output.status.success(), "{command:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let text = help("--help");
+        assert_eq!(text, help("-h"), "{command:?}");
+        // Each on one line, even of a narrow terminal.
+        let examples = text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{command:?}")).1;
+        let mut examples = examples.lines().take_while(|line| !line.is_empty()).peekable();
+        assert!(examples.peek().is_some() && examples.all(|line| line.starts_with("  kbest ")), "{text}");
     }
     assert_eq!(run(&["frobnicate"], b"").0, 2);
     assert_eq!(run(&[], b"").0, 2);

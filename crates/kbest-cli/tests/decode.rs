@@ -63,7 +63,7 @@ fn batches_with_lengths() {
         [1.0, 0.0, 0.0, 2.0, /* */ 0.0, 5.0, f32::NAN, f32::INFINITY, /* */ 3.0, 0.0, 0.0, 1.0];
     let batch = Npz::new().f32("edge", &[2, 2], &[0.0; 4]).f32("node", &[3, 2, 2], &node);
     let expected = [(vec![0, 1], 3.0), (vec![1], 5.0), (vec![], 0.0)];
-    assert_eq!(best(&batch.clone().i64("lengths", &[3], &[2, 1, 0])), expected, "padding is never looked at");
+    assert_eq!(best(&batch.clone().i64("lengths", &[3], &[2, 1, 0])), expected, "padding is ignored");
     for (description, size) in [("<i4", 4), (">i2", 2), ("|u1", 1), ("<u8", 8)] {
         let bytes = |value: u8| {
             let mut bytes = vec![0; size];
@@ -88,7 +88,7 @@ fn element_types_and_layouts() {
     let node = [1.0, 0.0, 3.0, 1.0, 1.0, 0.25];
     let expected = [(vec![2, 0], 4.5)];
     assert_eq!(best(&small().f64("node", &[2, 3], &node)), expected);
-    // By columns.
+    // Column-major.
     let columns = f64s(&[1.0, 1.0, 0.0, 1.0, 3.0, 0.25]);
     assert_eq!(best(&small().raw("node", npy("<f8", true, &[2, 3], &columns))), expected);
     let big: Vec<u8> = node.iter().flat_map(|v| (*v as f32).to_be_bytes()).collect();
@@ -142,7 +142,7 @@ fn npy_and_safetensors() {
 }
 
 #[test]
-fn a_sequence_without_a_path_is_told_and_the_others_are_decoded() {
+fn a_sequence_without_a_path_is_reported_and_the_others_are_decoded() {
     let forbidden = f32::NEG_INFINITY;
     let node = [1.0, 0.0, /* */ forbidden, forbidden, /* */ 0.0, 2.0];
     let npz = Npz::new().f32("node", &[3, 1, 2], &node).f32("edge", &[2, 2], &[0.0; 4]);
@@ -154,7 +154,7 @@ fn a_sequence_without_a_path_is_told_and_the_others_are_decoded() {
 }
 
 #[test]
-fn sums_that_overflow_are_no_answer() {
+fn sums_that_overflow_are_not_answers() {
     let npz = Npz::new().f32("node", &[2, 1], &[3e38, 3e38]).f32("edge", &[1, 1], &[0.0]);
     let (code, stdout, _) = decode_bytes(&npz.bytes(), &[]);
     assert!(code == 1 && stdout.contains("\"paths\":[],\"error\""), "{stdout}");
@@ -207,7 +207,7 @@ fn output_files_appear_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     // Far more output than a pipe holds.
     let node = vec![0.0; 3000 * 40];
     let npz = Npz::new().f32("node", &[3000, 40, 1], &node).f32("edge", &[1, 1], &[0.0]);

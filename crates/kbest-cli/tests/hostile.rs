@@ -29,7 +29,7 @@ fn cut_short_anywhere() {
 
 #[test]
 fn flipped_bytes_never_panic() {
-    // Every byte of a small archive turned over: it may still decode, but never crash.
+    // Each byte of a small archive inverted in turn: it may still decode, but must not crash.
     let bytes = small().compressed().bytes();
     for i in 0..bytes.len() {
         let mut changed = bytes.clone();
@@ -66,7 +66,7 @@ fn headers_that_lie() {
         refused(&with(shape).compressed().bytes(), "key `node`");
     }
     refused(&with(&[1, 3]).bytes(), "more bytes follow");
-    // The same without an archive around it.
+    // The same without an archive.
     refused(&npy("<f4", false, &[1_000_000_000_000], &elements), "the header claims shape");
     refused(&npy_with_header(&"(".repeat(9_000), &[]), "header");
     let mut long = b"\x93NUMPY\x02\x00".to_vec();
@@ -75,19 +75,19 @@ fn headers_that_lie() {
 }
 
 #[test]
-fn a_bomb_does_not_unfold() {
-    // 64 MiB of zeros in some 64 KB, behind a header that speaks of six numbers.
+fn a_zip_bomb_is_not_unpacked() {
+    // 64 MiB of zeros in about 64 KB, after a header that claims six numbers.
     let bomb = small().raw("node", npy("<f4", false, &[2, 3], &vec![0; 64 << 20])).compressed();
     let bytes = bomb.bytes();
     assert!(bytes.len() < 1 << 20);
     refused(&bytes, "more bytes follow");
-    // The other way round: a header that asks for a terabyte of what deflates well.
+    // The reverse: a header that claims a terabyte of data that compresses well.
     let greedy = small().raw("node", npy("<f4", false, &[1 << 38, 1], &vec![0; 1 << 20])).compressed();
     refused(&greedy.bytes(), "the header claims shape");
 }
 
 #[test]
-fn scores_that_are_none() {
+fn scores_that_are_not_numbers() {
     for (bad, word) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf")] {
         refused(
             &small().f32("node", &[2, 3], &[0.0, 0.0, 0.0, 0.0, bad, 0.0]).bytes(),

@@ -1,6 +1,6 @@
-//! `convert` and `inspect`: models of other programs, written here, and models of our own.
+//! `convert` and `inspect`: models of other programs, written here, and kbest models.
 #![allow(clippy::unwrap_used)] // in the helpers of tests too
-#![allow(clippy::print_stdout)] // says what did not run
+#![allow(clippy::print_stdout)] // reports which tests did not run
 
 mod common;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Two labels, one column, a bare `B`: `time` is a noun, `flies` rather a verb behind a noun.
+/// Two labels, one column, a bare `B`: `time` is a noun, `flies` after a noun probably a verb.
 const CRFPP: &str = "version: 100\ncost-factor: 1\nmaxid: 8\nxsize: 1\n\nNOUN\nVERB\n\nU:%x[0,0]\nB\n\n\
     4 B\n0 U:flies\n2 U:time\n\n1\n0.5\n2\n0\n-1\n1\n0\n-1\n";
 
 const WAPITI: &str = "#mdl#2#4\n#rdr#2/1/0\n9:u:%x[0,0],\n1:b,\n#qrk#2\n4:NOUN,\n4:VERB,\n#qrk#3\n7:u:flies,\n6:u:time,\n\
     1:b,\n0=0x1p+0\n1=0x1p-1\n2=0x1p+1\n5=0x1p+0\n";
 
-/// A model as CRFsuite writes it, but for its hash tables: attributes `w=time`, `w=flies`.
+/// A model as CRFsuite writes it, but without its hash tables: attributes `w=time`, `w=flies`.
 fn crfsuite() -> Vec<u8> {
     fn push(out: &mut Vec<u8>, numbers: &[usize]) {
         numbers.iter().for_each(|&number| out.extend((number as u32).to_le_bytes()));
@@ -78,7 +78,7 @@ fn models_of_other_programs_tag_as_ours() {
         let (_, blocks, _) = run(folder, &["tag", "-m", "m.kbest", "-k", "9"], text);
         assert_eq!(blocks.lines().filter(|line| line.starts_with("# ")).count(), 4, "all paths: {blocks}");
         assert!(blocks.starts_with("# 0 3.5\n"), "2 + 1 + 0.5: {blocks}");
-        // As it is, it tags the same.
+        // Without conversion it tags the same.
         assert_eq!(run(folder, &["tag", "-m", input], text), (0, expected.into(), String::new()));
         let gold = if input == "crfsuite.model" {
             text.replacen('?', "NOUN", 1)
@@ -97,7 +97,8 @@ fn models_of_other_programs_tag_as_ours() {
     );
 }
 
-/// The outputs of the programs themselves, byte by byte; runs if `KBEST_FIXTURES` names the folder of their models.
+/// The same output as the programs themselves, byte for byte; runs if `KBEST_FIXTURES` names the folder of their
+/// models.
 #[test]
 fn the_programs_answers() {
     let Some(fixtures) = std::env::var_os("KBEST_FIXTURES").map(std::path::PathBuf::from) else {
@@ -144,13 +145,13 @@ fn safetensors_hold_the_weights() {
         let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
         assert_eq!(tensors.tensor("edge.weights").unwrap().shape(), [3], "zeros are left out");
     }
-    // Ours to ours: the same weights.
+    // From kbest to kbest: the same bytes.
     assert_eq!(run(folder, &["convert", "m.kbest", "copy.kbest"], "").0, 0);
     assert_eq!(fs::read(folder.join("m.kbest")).unwrap(), fs::read(folder.join("copy.kbest")).unwrap());
 }
 
 #[test]
-fn nothing_is_overwritten_by_what_is_no_model() {
+fn a_bad_model_overwrites_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("crfpp.txt"), CRFPP).unwrap();
@@ -161,7 +162,7 @@ fn nothing_is_overwritten_by_what_is_no_model() {
         ("text", "out.kbest", "expected a model of kbest or CRFsuite"),
         ("cut.txt", "out.kbest", "cut.txt:"),
         ("nosuch", "out.kbest", "nosuch"),
-        ("crfpp.txt", "crfpp.txt", "expected another file"),
+        ("crfpp.txt", "crfpp.txt", "expected an output file different from the input"),
         ("crfpp.txt", "no/folder.kbest", "no/folder.kbest"),
     ] {
         let (code, stdout, message) = run(folder, &["convert", input, output], "");
@@ -173,14 +174,14 @@ fn nothing_is_overwritten_by_what_is_no_model() {
 }
 
 #[test]
-fn inspect_shows_what_weighs_most() {
+fn inspect_shows_the_heaviest_weights() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("crfpp.txt"), CRFPP).unwrap();
     assert_eq!(run(folder, &["convert", "crfpp.txt", "m.kbest"], "").0, 0);
     let (_, shown, _) = run(folder, &["inspect", "m.kbest"], "");
     for expected in
-        ["labels    2", "3 of 4 pairs of labels", "+2.0000  NOUN   U:time", "-1.0000  NOUN  NOUN  B", "auto"]
+        ["labels    2", "3 of 4 label pairs", "+2.0000  NOUN   U:time", "-1.0000  NOUN  NOUN  B", "auto"]
     {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
@@ -211,7 +212,7 @@ fn inspect_shows_what_weighs_most() {
 }
 
 #[test]
-fn a_damaged_model_is_told() {
+fn a_damaged_model_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("crfpp.txt"), CRFPP).unwrap();

@@ -1,5 +1,5 @@
 //! The engine-neutral corpus `testdata/lattices.json` through the command line: every decoder must find the best paths
-//! that an enumeration of all paths found. Scores are whole numbers, so sums are exact and ties are real.
+//! found by enumerating all paths. Scores are whole numbers, so sums are exact and ties are real.
 #![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
 mod common;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs a command that must succeed; its stdout.
+/// Runs a command that must succeed, and returns its stdout.
 fn run(arguments: &[&str]) -> String {
     let output = kbest().args(arguments).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -18,7 +18,7 @@ fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A folder with a corpus of an artificial language.
+/// A folder with a corpus in an artificial language.
 struct Folder {
     folder: tempfile::TempDir,
 }
@@ -171,7 +171,7 @@ fn conllu_labels(text: &str) -> Vec<Vec<String>> {
 fn order_is_kept_and_stdin_is_read() {
     let folder = Folder::with_corpus(20, 1500);
     let model = folder.train("train.tsv", "m.kbest", &["--epochs", "1"]);
-    // More than fits a batch, so that threads overtake one another.
+    // More than fits into a batch, so that threads overtake one another.
     let file = folder.path("train.tsv");
     let alone = run(&["tag", "-m", &model, "--threads", "1", &file]);
     assert_eq!(run(&["tag", "-m", &model, "--threads", "5", &file]), alone);
@@ -204,11 +204,12 @@ fn a_failure_comes_behind_all_that_was_before_it() {
             assert!(String::from_utf8(output.stdout).unwrap() == expected, "{threads} threads, {good} good");
         }
     };
-    // A line that cannot be read, and another one behind it.
+    // A line that cannot be read, and another after it.
     let good = blocks.len() - 100;
     let broken = [&blocks[..good].concat(), "a\tb\tc\n\n", &blocks[good..].concat(), "d\n"].concat();
     check(&[&folder.write("broken.tsv", &broken)], good, "expected 2 columns, got 3");
-    // Sequences that can be read but, beginning with a certain label, not be tagged. It begins none for as long as possible.
+    // Sequences that can be read but not tagged: they begin with a forbidden label, the one whose first such sequence
+    // is latest.
     let firsts: Vec<String> = sentences(&text).into_iter().map(|mut s| s.swap_remove(0).1).collect();
     let is_new = |&i: &usize| !firsts[..i].contains(&firsts[i]);
     let good = (0..firsts.len()).rev().find(is_new).unwrap();
@@ -234,14 +235,14 @@ fn models_remember_how_their_text_was_written() {
     assert!(shown.contains("\ntext      items, colon-words yes\n"), "{shown}");
 }
 
-/// A model file, and the text tagged with it, of a program that wrote the format of text among its remarks.
+/// A model file of an earlier version, which stored the text format among its remarks, and text tagged with it.
 #[test]
-fn models_of_earlier_days_tag_as_ever() {
+fn models_of_earlier_versions_tag_as_before() {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/models");
     let read = |name: &str| fs::read_to_string(testdata.join(name)).unwrap();
     let model = testdata.join("before-text-format.kbest");
     let command = ["tag", "--scores", "-m", model.to_str().unwrap()];
-    // Stdin has no ending that would tell the format.
+    // Stdin has no file extension from which the format follows.
     let output = kbest().args(command).write_stdin(read("text.conllu")).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), read("tagged.conllu"));
 }
@@ -287,7 +288,7 @@ fn k_best_blocks_and_marginals() {
     assert!(line["score"].is_f64() && line["probability"].as_f64().unwrap() <= 1.0);
 }
 
-/// Labels that spell spans, and a model that has hardly learnt how.
+/// Labels that encode spans, and a model that has hardly learned them.
 fn spans(folder: &Folder) -> String {
     let mut text = String::new();
     for i in 0..60 {
@@ -352,7 +353,7 @@ fn known_labels_are_kept() {
     let items = folder.write("partly.jsonl", "{\"tokens\":[\"a1\",\"b1\"],\"tags\":[\"I-X\",\"\"]}\n");
     let tagged: Value = serde_json::from_str(&run(&["tag", "-m", &model, "--keep-labels", &items])).unwrap();
     assert_eq!(tagged["tags"][0], "I-X");
-    // Together with constraints that leave nothing: the first line of the sequence is named.
+    // With constraints that leave no path, the error names the first line of the sequence.
     let clash = folder.write("clash.tsv", "a1\tO\n\n\nb1\tO\nc1\tI-X\n\n");
     let output = kbest()
         .args(["tag", "-m", &model, "--keep-labels", "--constraints", "auto", &clash])
@@ -363,7 +364,7 @@ fn known_labels_are_kept() {
     assert!(message.contains("clash.tsv:4: no legal path"), "{message}");
 }
 
-/// The model after a run that was killed and went on.
+/// The model of a run that was killed and resumed.
 fn killed_and_resumed(folder: &Folder, model: &str, options: &[&str]) -> String {
     let (data, model) = (folder.path("train.tsv"), folder.path(model));
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("kbest"));
@@ -379,7 +380,7 @@ fn killed_and_resumed(folder: &Folder, model: &str, options: &[&str]) -> String 
     assert!(!Path::new(&model).exists(), "no model before the end");
     let output = kbest().args(["train", &data, "-m", &model, "--resume"]).args(options).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && told.contains("going on after epoch"), "{told}");
+    assert!(output.status.success() && told.contains("resuming after epoch"), "{told}");
     assert!(!checkpoint.exists() && !told.contains("epoch   1/"), "{told}");
     model
 }
@@ -455,7 +456,7 @@ fn every_algorithm_learns() {
     }
 }
 
-/// Counted from labels, and found without them.
+/// Counted from labels, and found without labels.
 #[test]
 fn hidden_markov_models() {
     let folder = Folder::with_corpus(12, 200);

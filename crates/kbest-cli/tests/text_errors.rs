@@ -1,4 +1,4 @@
-//! What users get wrong, and what they are told: file, line, expected, got; exit code 2 (or 1 if the data says no).
+//! User errors and their messages: file, line, expected, got; exit code 2 (or 1 if a check failed).
 #![allow(clippy::unwrap_used)] // in the helpers of tests too
 
 mod common;
@@ -16,7 +16,7 @@ fn run(folder: &Path, arguments: &str) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A folder with data good and bad, and a model.
+/// A folder with good and bad data, and a model.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let files: [(&str, &[u8]); 13] = [
@@ -86,7 +86,10 @@ fn bad_options_are_explained() {
             "train good.tsv -m x.kbest --template bad.template",
             "bad.template:2: expected a line that begins with U",
         ),
-        ("train good.tsv -m x.kbest --template far.template", "far.template: expected columns below 1"),
+        (
+            "train good.tsv -m x.kbest --template far.template",
+            "far.template: expected column numbers below 1",
+        ),
         ("train good.tsv -m x.kbest --template nosuch", "nosuch: cannot read"),
         ("train good.tsv -m x.kbest --features wrods", "expected one of words, columns, morphology"),
         ("train good.tsv -m x.kbest --format conllx", "expected one of columns, items, conllu, jsonl"),
@@ -94,12 +97,12 @@ fn bad_options_are_explained() {
         ("train bad.conllu -m x.kbest --label id", "label expression"),
         ("train good.tsv -m no/x.kbest", "no/x.kbest: cannot write"),
         ("train good.tsv -m .", "cannot write"),
-        ("train good.tsv -m x.kbest --algorithm averaged --c2 1", "--c2: expected with --algorithm crf"),
+        ("train good.tsv -m x.kbest --algorithm averaged --c2 1", "--c2: expected --algorithm crf"),
         (
             "train good.tsv -m x.kbest --algorithm crf --decoder beam",
-            "--decoder: expected with --algorithm averaged",
+            "--decoder: expected --algorithm averaged",
         ),
-        ("train good.tsv -m x.kbest --algorithm crf --rate 1", "--rate: expected with --optimizer sgd"),
+        ("train good.tsv -m x.kbest --algorithm crf --rate 1", "--rate: expected --optimizer sgd"),
         ("train good.tsv -m x.kbest --algorithm crf --optimizer sgd --c1 1", "c1"),
         ("train good.tsv -m x.kbest --algorithm crf --c2=-1", "c2"),
         ("train good.tsv -m x.kbest --algorithm pa --longest 0", "--longest: expected more than 0"),
@@ -121,12 +124,12 @@ fn bad_options_are_explained() {
         ("tag -m m.kbest -k 0 good.tsv", "-k: expected at least 1"),
         ("tag -m m.kbest --threads 0 good.tsv", "--threads: expected at least 1"),
         ("tag -m m.kbest -k 2 --decoder viterbi-simd good.tsv", "viterbi-simd"),
-        ("tag -m m.kbest --constraints auto good.tsv", "expected labels that spell spans"),
-        ("tag -m m.kbest --constraints nosuch good.tsv", "a file of transitions, got `nosuch`"),
+        ("tag -m m.kbest --constraints auto good.tsv", "expected labels that encode spans"),
+        ("tag -m m.kbest --constraints nosuch good.tsv", "a transition file, got `nosuch`"),
         ("tag -m m.kbest --constraints forbid.tsv good.tsv", "forbid.tsv:2: expected a label"),
         ("tag -m m.kbest --constraints bytes.tsv good.tsv", "bytes.tsv:2: expected UTF-8"),
         ("evaluate -m m.kbest good.tsv --spans weird", "unknown tagging scheme `weird`"),
-        ("evaluate -m m.kbest good.tsv --min-f1 0.5", "--min-f1: expected labels that spell spans"),
+        ("evaluate -m m.kbest good.tsv --min-f1 0.5", "--min-f1: expected labels that encode spans"),
         ("evaluate bad.jsonl", "expected columns"),
         ("evaluate lonely.tsv", "lonely.tsv:2: expected at least two columns"),
         ("inspect nosuch.kbest", "nosuch.kbest: No such file"),
@@ -139,7 +142,7 @@ fn bad_options_are_explained() {
 }
 
 #[test]
-fn the_data_says_no() {
+fn a_missed_minimum_is_exit_code_1() {
     let folder = folder();
     let (code, message) = run(folder.path(), "evaluate -m m.kbest good.tsv --min-accuracy 1.01");
     assert!(code == 1 && message.contains("expected at least 1.01"), "{message}");
@@ -155,7 +158,7 @@ fn a_checkpoint_of_something_else_is_refused() {
     assert_eq!(
         run(folder.path(), "train good.tsv -m x.kbest -q"),
         (0, String::new()),
-        "but not without --resume"
+        "ignored without --resume"
     );
     assert!(!folder.path().join("x.kbest.checkpoint").exists());
 }

@@ -6,9 +6,9 @@ use kbest::{Float, Lattice, Path};
 /// How a contender's answers compare with the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
-    /// Sequences with the same answer.
+    /// Sequences with the same answer as the reference.
     pub(crate) same: usize,
-    /// The first sequence with another answer, and the difference in words.
+    /// The first sequence with a different answer, and a description of the difference.
     pub(crate) difference: Option<(usize, String)>,
 }
 
@@ -19,8 +19,8 @@ impl Verdict {
     }
 }
 
-/// Compares every contender with the textbook Viterbi if it took part and finished, else with the exact decoder that
-/// finished most sequences; among those for as many paths, or for any number if there is no other for as many.
+/// Compares every contender with an exact decoder asked for as many paths (for any number, if there is no other such):
+/// the one that finished most sequences, textbook Viterbi in case of a tie.
 pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Contender<S>]) -> Vec<Verdict> {
     let exact = || contenders.iter().filter(|other| other.decoder.entry().exact);
     let verdict = |contender: &Contender<S>| {
@@ -30,7 +30,7 @@ pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Conte
             .max_by_key(|other| (other.answers.len(), other.decoder.entry().name == "viterbi", other.k));
         let mut verdict = Verdict { same: 0, difference: None };
         for (b, answer) in contender.answers.iter().enumerate() {
-            // With the reference only so far as it got; the judge always.
+            // Compared with the reference as far as it got, with the judge always.
             let expected = reference.and_then(|reference| Some((reference, reference.answers.get(b)?)));
             let expected = expected.map(|(reference, paths)| Expected {
                 name: &reference.name,
@@ -48,7 +48,7 @@ pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Conte
     contenders.iter().map(verdict).collect()
 }
 
-/// Which exact decoders gave another answer, where, and how; none if all agree.
+/// Which exact decoders differ, where and how; none if all agree.
 pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]) -> Option<String> {
     let differing = contenders.iter().zip(verdicts).filter(|(contender, _)| contender.decoder.entry().exact);
     let told: Vec<String> = differing
@@ -60,18 +60,18 @@ pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// What the reference found.
+/// The answer of the reference.
 struct Expected<'a, S> {
     name: &'a str,
     paths: &'a [Path<S>],
-    /// Paths that both were asked for.
+    /// Number of paths requested from both.
     asked: usize,
-    /// Whether both were asked for the best path alone, which the tie rule makes a certain one.
+    /// Whether only the best path was requested from both, which the tie rule makes unique.
     best_only: bool,
 }
 
-/// What is wrong with an answer: it does not score what it says, or it is not what the reference found. For one path
-/// score and labels must be equal; for several the scores (equally good paths may come in any order).
+/// What is wrong with an answer: its score is not that of its path, or the reference found something else. For one
+/// path, score and labels must be equal; for several, the scores (equally good paths may come in any order).
 fn difference<S: Float>(
     lattice: &Lattice<'_, S>,
     answer: &[Path<S>],
@@ -80,13 +80,13 @@ fn difference<S: Float>(
     for path in answer {
         match lattice.path_score(&path.labels) {
             Ok(score) if score == path.score => {}
-            Ok(score) => return Some(format!("says score {}, the path scores {score}", path.score)),
+            Ok(score) => return Some(format!("reports score {}, but the path scores {score}", path.score)),
             Err(error) => return Some(error.to_string()),
         }
     }
     let Expected { name, paths: expected, asked, best_only } = expected?;
     if expected.is_empty() != answer.is_empty() {
-        return Some(format!("found {} paths, {name} {}", answer.len(), expected.len()));
+        return Some(format!("found {} paths, {name} found {}", answer.len(), expected.len()));
     }
     for i in 0..asked.min(expected.len().max(answer.len())) {
         let (ours, theirs) = (answer.get(i), expected.get(i));
@@ -96,7 +96,7 @@ fn difference<S: Float>(
         }
     }
     if best_only && expected.len() == 1 && answer[0].labels != expected[0].labels {
-        return Some(format!("an equally good path, but not the one of {name} that the tie rule asks for"));
+        return Some(format!("an equally good path, but the tie rule requires the one that {name} found"));
     }
     None
 }

@@ -1,11 +1,11 @@
-//! Measuring decoders side by side: interleaved rounds, one thread, the best of them.
+//! Measures decoders side by side: interleaved rounds, one thread, the best round counts.
 //!
-//! Round `r` runs every contender once over all sequences, so that a noisy moment of the machine hits all alike; the
-//! best round is the least disturbed one. Before its turn, and untimed, all node scores are read and one sequence is
-//! decoded (all of them where that is quick), so that everyone begins with the caches it leaves itself, whoever went
-//! before. The first round is timed sequence by sequence, which lets it stop at the time
-//! limit and keeps the answers for comparison; later rounds are timed as a whole. Scratch and result are reused, as a
-//! user would. Counters come from a pass of their own, untimed.
+//! Each round runs every contender once over all sequences, so that noise on the machine affects all alike; the best
+//! round is the least disturbed one. Before each turn, untimed, all node scores are read and one sequence is decoded
+//! (all of them where that is quick), so that every contender starts with its own data in the caches, whoever ran
+//! before. The first round is timed sequence by sequence, which lets it stop at the time limit and keeps the answers
+//! for comparison; later rounds are timed as a whole. Scratch and result are reused, as users would. Counters come from
+//! a separate, untimed pass.
 
 use crate::failure::Result;
 use crate::output::Progress;
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Largest matrix for the max-plus limit, in bytes.
 const LARGEST_MATRIX: usize = 4 << 30;
 
-/// A round shorter than this many seconds is done once untimed before it is timed.
+/// A round shorter than this many seconds is run once untimed before it is timed.
 const QUICK: f64 = 0.1;
 
 /// Times of one contender.
@@ -25,7 +25,7 @@ const QUICK: f64 = 0.1;
 pub(crate) struct Times {
     /// Seconds of each sequence in the first round; shorter than the sequences if the time limit stopped it.
     pub(crate) each: Vec<f64>,
-    /// Seconds of every complete round; of the part that was done if there is none.
+    /// Seconds of every complete round, or of the completed part if there is none.
     pub(crate) rounds: Vec<f64>,
     /// True if the time limit stopped it or kept it from later rounds.
     pub(crate) limited: bool,
@@ -37,7 +37,7 @@ impl Times {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The middle round.
+    /// The median round.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.rounds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -50,17 +50,17 @@ impl Times {
     }
 }
 
-/// A decoder and how it fared.
+/// A decoder and its results.
 pub(crate) struct Contender<S> {
     /// The name as typed, options included.
     pub(crate) name: String,
     pub(crate) decoder: Decoder,
-    /// Paths it is asked for.
+    /// Number of paths requested.
     pub(crate) k: usize,
     pub(crate) times: Times,
-    /// Its answers, one a sequence done; no paths where there is no legal one.
+    /// Its answers, one per sequence done; empty where there is no legal path.
     pub(crate) answers: Vec<Vec<Path<S>>>,
-    /// Sum over all sequences, and where they were counted.
+    /// Sums over all sequences, if counted.
     pub(crate) counters: Option<Counters>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Measured<S> {
     pub(crate) contenders: Vec<Contender<S>>,
     /// One pass over all node scores.
     pub(crate) scan: Times,
-    /// The max-plus products alone that dense Viterbi needs; none if the matrix would be too large.
+    /// Only the max-plus products that dense Viterbi needs; none if the matrix would be too large.
     pub(crate) max_plus: Option<Times>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Measured<S> {
 pub(crate) struct Plan {
     /// Rounds.
     pub(crate) repeat: usize,
-    /// Seconds after which a decoder's round is its last.
+    /// Seconds after which a decoder stops.
     pub(crate) limit: f64,
     /// Whether to count the work.
     pub(crate) counting: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Plan {
 /// Runs all contenders.
 ///
 /// # Errors
-/// What a decoder reports other than [`Error::NoPath`].
+/// Any error of a decoder except [`Error::NoPath`].
 pub(crate) fn measure<S: Float>(
     lattices: &[Lattice<'_, S>],
     mut contenders: Vec<Contender<S>>,
@@ -146,7 +146,7 @@ impl<S: Float> Contender<S> {
         scratch: &mut Scratch<S>,
         answer: &mut Decoded<S>,
     ) -> Result<()> {
-        // To warm up: the node scores into the caches, and one decode for tables that edges make when first asked.
+        // Warm-up: brings the node scores into the caches, and decodes once for tables that edges build on first use.
         let begun = Instant::now();
         lattices.iter().for_each(scan);
         if let Some(first) = lattices.first() {
@@ -203,7 +203,7 @@ impl<S: Float> Contender<S> {
     }
 }
 
-/// What no decoder, and no dense Viterbi, can undercut on this machine.
+/// Times that no decoder, or no dense Viterbi, can beat on this machine.
 struct Limits<S: Float> {
     scan: Times,
     max_plus: Option<Times>,
@@ -247,7 +247,7 @@ fn scan<S: Float>(lattice: &Lattice<'_, S>) {
     black_box(rows.fold(S::ZERO, |sum, max| sum + max));
 }
 
-/// One round of plain work, timed like a decoder's.
+/// One round of other work, timed like a decoder's.
 fn timed<S: Float>(
     times: &mut Times,
     lattices: &[Lattice<'_, S>],

@@ -1,4 +1,4 @@
-//! `kbest bench`: decoders side by side on the same sequences, answers compared; tagging, stage by stage.
+//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage.
 
 mod compare;
 mod measure;
@@ -19,10 +19,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Measure side by side, in one process and one thread
+/// Time decoders side by side, or the stages of tagging, on one thread
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
+    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -35,36 +35,37 @@ enum What {
     Tag(tag::Arguments),
 }
 
-/// Time all decoders on the same sequences and compare their answers
-///
-/// Interleaved rounds, one thread, best of N. Exit code 1 if exact decoders disagree.
+/// Time decoders on the same sequences and compare their answers
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest bench decode lattice.npz
-  kbest bench decode lattice.npz --decoders auto,viterbi-simd,astar:m3,beam:16 --repeat 10 --json
+  kbest bench decode lattice.npz --decoders auto,astar:m3,beam:16 --json
   kbest bench decode lattice.npz --decoders auto,viterbi-astar -k 1,5,100
 
-Two rows are no decoders: `scan` reads all node scores once (no decoder can be faster), `max-plus-limit` is the
-arithmetic of dense Viterbi and nothing else (no dense Viterbi can be faster).")]
+Decoders take turns in every round, on one thread, and the best round of each counts. Exit code 1 if exact decoders \
+disagree. For the format of FILE see `kbest decode --help`.
+
+Two rows are not decoders but limits: `scan` reads all node scores once (no decoder can be faster); `max-plus-limit` \
+does the arithmetic of dense Viterbi and nothing else (no dense Viterbi can be faster).")]
 struct DecodeArguments {
     #[command(flatten)]
     input: Input,
-    /// Decoders, comma-separated; also `astar:m3`, `beam:16` [default: all that can find K paths]
+    /// Decoders, comma-separated, with options: `astar:m3`, `beam:16` [default: all that can find K paths]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     decoders: Vec<String>,
-    /// Number of paths; several numbers, comma-separated, to compare what they cost
+    /// Number of paths per sequence; comma-separated numbers compare their cost
     #[arg(short, value_name = "K", default_value = "1", value_delimiter = ',')]
     k: Vec<usize>,
-    /// Rounds
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 5)]
     repeat: usize,
-    /// Seconds after which a decoder's round is cut and its last
+    /// Time limit per decoder and round; a decoder that exceeds it stops there
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     limit: f64,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the JSON to this file, whatever is printed
+    /// Also write the JSON to this file
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
@@ -88,7 +89,7 @@ fn decode(arguments: &DecodeArguments) -> Result<()> {
     with_batch!(arguments.input.read()?, |batch| bench(arguments, &ks, decoders, &batch))
 }
 
-/// Decoders by name with the number of paths to ask them for; all that can find `k` if none is named.
+/// Decoders by name, with the number of paths to find; all that can find `k` paths if none is named.
 pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder, usize)>> {
     if !names.is_empty() {
         let one = |name: &String| {
@@ -96,7 +97,7 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
             decoder.supports(k)?;
             Ok((name.clone(), decoder, k))
         };
-        let first = |i: &usize| !names[..*i].contains(&names[*i]); // a name said twice is measured once
+        let first = |i: &usize| !names[..*i].contains(&names[*i]); // a name given twice is measured once
         return (0..names.len()).filter(first).map(|i| one(&names[i])).collect();
     }
     let mut all = vec![];
@@ -111,7 +112,7 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
     Ok(all)
 }
 
-/// The same for several numbers of paths, ascending: each decoder for those numbers that it can find, at least one.
+/// The same for several numbers of paths, ascending: each decoder for those it supports, at least one.
 fn chosen_for(names: &[String], ks: &[usize]) -> Result<Vec<(String, Decoder, usize)>> {
     let fewest = ks.first().copied().unwrap_or(1);
     let named = chosen(names, fewest)?;
@@ -120,7 +121,7 @@ fn chosen_for(names: &[String], ks: &[usize]) -> Result<Vec<(String, Decoder, us
         let able = named.iter().filter(|(_, decoder, _)| decoder.supports(k).is_ok());
         all.extend(able.map(|(name, decoder, _)| (name.clone(), decoder.clone(), k)));
     }
-    all.extend(named.into_iter().filter(|(_, _, k)| *k != fewest)); // the yardstick, if it cannot find so many
+    all.extend(named.into_iter().filter(|(_, _, k)| *k != fewest)); // the yardstick, if it cannot find that many
     Ok(all)
 }
 
@@ -132,7 +133,7 @@ fn bench<S: Scores>(
 ) -> Result<()> {
     let lattices = batch.lattices()?;
     if lattices.is_empty() {
-        return Err(Failure::Usage("there are no sequences to measure".into()));
+        return Err(Failure::Usage("expected at least one sequence to measure, got none".into()));
     }
     let contenders: Vec<_> = decoders.into_iter().map(|(n, d, k)| Contender::new(n, d, k)).collect();
     let mut progress = Progress::new(arguments.repeat * contenders.len(), false);

@@ -16,7 +16,7 @@ pub(super) struct Report {
     sequences: usize,
     positions: usize,
     labels: usize,
-    /// Paths asked for.
+    /// Numbers of paths requested.
     k: Vec<usize>,
     dtype: &'static str,
     level: &'static str,
@@ -30,23 +30,23 @@ struct Row {
     /// Best round.
     seconds: f64,
     median_seconds: f64,
-    /// Sequences a second.
+    /// Sequences per second.
     per_second: f64,
-    /// How many times faster than the yardstick, on the sequences both did.
+    /// How many times faster than the yardstick, on the sequences that both did.
     vs_viterbi_simd: Option<f64>,
     /// How many times slower than reading the node scores once.
     vs_scan: Option<f64>,
-    /// How many times slower than the same decoder asked for the fewest paths, if it was asked for several numbers.
+    /// How many times slower than the same decoder for the fewest paths, if several numbers were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     vs_fewest_paths: Option<f64>,
-    /// True for what is no decoder: it contradicts nobody.
+    /// Always true for rows that are not decoders.
     agree: bool,
     /// Sequences with the same answer as the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     same: Option<usize>,
-    /// Whether it promises the best paths; none for what is no decoder.
+    /// Whether it guarantees the best paths; none for rows that are not decoders.
     exact: Option<bool>,
-    /// Paths asked for.
+    /// Number of paths requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     k: Option<usize>,
     /// Sequences done; fewer than all if the time limit stopped it.
@@ -194,7 +194,7 @@ impl Row {
         }
     }
 
-    /// What to know besides the numbers.
+    /// A remark beside the numbers.
     fn remark(&self, sequences: usize) -> String {
         let mut remark = match (self.agree, self.exact) {
             (_, None) => String::from("limit"),

@@ -1,7 +1,7 @@
-//! How time grows with the labels: all decoders on synthetic lattices, as tables and a picture.
+//! How time grows with the number of labels: all decoders on synthetic lattices, as tables and a chart.
 //!
-//! Every decoder gets a small share of time at each size: slow ones decode fewer sentences, and none at sizes where
-//! even two would take too long.
+//! Every decoder gets little time at each size: slow ones decode fewer sentences, and skip sizes at which one sentence
+//! would take too long.
 
 use super::lattices::{Time, text};
 use crate::bench::{Contender, Plan, compare, disagreements, measure};
@@ -16,21 +16,21 @@ use std::io::Write;
 use std::path::Path;
 
 const LABELS: [usize; 5] = [50, 100, 300, 1000, 3000];
-/// Positions of a sentence.
+/// Positions per sentence.
 const POSITIONS: usize = 20;
-/// A decoder that needs longer than this for a sentence, by what the last size lets expect, sits the size out.
+/// A decoder expected to take longer than this per sentence, extrapolating from the last size, skips the size.
 const PATIENCE: f64 = 1.0;
-/// The line of the physical limit.
+/// Name of the line that shows the physical limit.
 const SCAN: &str = "reading the scores";
 
-/// What one size gave.
+/// The results for one size.
 struct Size {
     times: Vec<Time>,
     scan: f64,
     disagreement: Option<String>,
 }
 
-/// Measures size by size, and draws.
+/// Measures size by size, then draws.
 pub(super) fn draw(
     path: &Path,
     quick: bool,
@@ -61,11 +61,11 @@ pub(super) fn draw(
     }
     drop(progress);
     write_file(path, picture(&lines).as_bytes())?;
-    Ok(writeln!(out, "Picture: {}", path.display())?)
+    Ok(writeln!(out, "Chart: {}", path.display())?)
 }
 
-/// Seconds a sentence that this size may take by the last one, if time grows with the square of the labels; `None` if
-/// the decoder sat a size out.
+/// Expected seconds per sentence at this size, if time grows with the square of the labels since the last one; `None`
+/// if the decoder skipped a size.
 fn expected(points: &[(f64, f64)], labels: usize) -> Option<f64> {
     let previous = LABELS.iter().rev().find(|&&size| size < labels);
     let &(last, seconds) = points.last()?;
@@ -81,7 +81,7 @@ fn one_size(
     progress: &mut Progress,
 ) -> Result<Size> {
     let made = generate::<f32>(&Recipe::tagger(sentences, POSITIONS, labels, labels as u64));
-    // As a network gives them: one dense matrix. Decoders that like them sparse find out themselves.
+    // One dense matrix, as a neural network provides it. Decoders that prefer sparse edges detect them.
     let edges = kbest::Edges::dense(labels, made.matrix())?.ranked(made.order)?;
     let lengths = made.lengths.iter().map(|&length| length as usize).collect();
     let batch = Batch::from_parts(made.nodes, POSITIONS, lengths, edges);
@@ -124,7 +124,7 @@ fn picture(lines: &BTreeMap<String, Vec<(f64, f64)>>) -> String {
         title: "Time to find the best label sequence",
         subtitle: &subtitle,
         x: "labels",
-        y: "milliseconds a sentence",
+        y: "milliseconds per sentence",
     };
     svg::chart(&texts, &series)
 }

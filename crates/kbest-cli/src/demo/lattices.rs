@@ -11,10 +11,10 @@ use std::io::Write;
 
 const ROUNDS: usize = 3;
 
-/// A decoder and its seconds a sentence, `None` if it was too slow to try.
+/// A decoder and its seconds per sentence, `None` if it was too slow to try.
 pub(super) type Time = (String, Option<f64>);
 
-/// Decodes the sentences with every decoder, compares the answers and tells the times.
+/// Decodes the sentences with every decoder, compares the answers and reports the times.
 pub(super) fn compare(
     model: &Model,
     sentences: &[Sequence],
@@ -47,18 +47,18 @@ pub(super) fn compare(
         return Err(Failure::Negative(text));
     }
     let exact = measured.contenders.iter().filter(|contender| contender.decoder.entry().exact);
-    write!(out, "The {} exact ones gave the same labels and scores, to the last bit", exact.count())?;
+    write!(out, "The {} exact decoders agree to the last bit on labels and scores", exact.count())?;
     for (contender, verdict) in measured.contenders.iter().zip(&verdicts) {
         if !contender.decoder.entry().exact {
-            write!(out, "; {} found {} of {}", contender.name, verdict.same, contender.times.done())?;
+            write!(out, "; {}: {} of {} best paths", contender.name, verdict.same, contender.times.done())?;
         }
     }
     writeln!(out, ".\n")?;
     Ok(out.flush()?)
 }
 
-/// The model's edges as one matrix, as a network gives them: what the plain Viterbis like best. The others find out
-/// themselves that most of it is zero.
+/// The model's edges as one matrix, as a neural network provides them; this suits plain Viterbi best. The others detect
+/// that most of it is zero.
 fn dense_edges(model: &Model) -> Result<Edges<f32>> {
     let labels = model.labels().len();
     let mut matrix = vec![0.0; labels * labels];

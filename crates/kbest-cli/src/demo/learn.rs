@@ -1,4 +1,4 @@
-//! Learning and testing.
+//! Training and testing.
 
 use crate::failure::Result;
 use crate::output::{Output, Progress};
@@ -11,12 +11,12 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Trains, and tells how it goes.
+/// Trains and reports progress.
 pub(super) fn learn(sentences: &[Sequence], epochs: usize, out: &mut Output) -> Result<Arc<Model>> {
     let data = TrainingSet::new(sentences, FeatureSource::Preset(Preset::Words), 1)?;
     writeln!(
         out,
-        "Learning: averaged perceptron, feature set `words` ({} features), one thread",
+        "Training: averaged perceptron, feature set `words` ({} features), one thread",
         grouped(data.extractor().nodes().len())
     )?;
     let examples = data.examples().len();
@@ -29,13 +29,13 @@ pub(super) fn learn(sentences: &[Sequence], epochs: usize, out: &mut Output) -> 
         let seconds = begun.elapsed().as_secs_f64();
         let right = report.right as f64 / report.tokens as f64;
         let speed = grouped((report.tokens as f64 / seconds) as usize);
-        writeln!(out, "  epoch {epoch}   {} right   {seconds:5.1} s   {speed:>8} words/s", percent(right))?;
+        writeln!(out, "  epoch {epoch}   {} correct   {seconds:5.1} s   {speed:>8} words/s", percent(right))?;
         out.flush()?;
     }
     Ok(Arc::new(trainer.model()?))
 }
 
-/// Labels sentences the model has not seen.
+/// Labels sentences that the model has not seen.
 pub(super) fn test(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output) -> Result<()> {
     let mut tagger = Tagger::new(model.clone());
     let begun = Instant::now();
@@ -58,7 +58,7 @@ pub(super) fn test(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output)
     let (words, unknown) = (evaluation.tokens(), evaluation.unknown().unwrap_or_default());
     writeln!(
         out,
-        "Testing: {} of {} words right, {} of the {} never seen before; {} words/s\n",
+        "Testing: {} of {} words correct, {} of the {} not seen in training; {} words/s\n",
         percent(words.share()),
         grouped(words.all as usize),
         percent(unknown.share()),

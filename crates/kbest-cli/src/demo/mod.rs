@@ -1,7 +1,7 @@
-//! `kbest demo`: from nothing to a tagger with a thousand labels, in well under a minute.
+//! `kbest demo`: from scratch to a tagger with a thousand labels in well under a minute.
 //!
-//! Makes up a language, learns from some sentences, labels others, shows one of them with its best label sequences, and
-//! compares all decoders on the lattices of the tagger just trained. With `--svg` also how time grows with the labels.
+//! Makes up a language, trains on some sentences, labels others, shows one of them with its best label sequences, and
+//! compares all decoders on the lattices of the trained tagger. `--svg` also draws how time grows with the labels.
 
 mod growth;
 mod lattices;
@@ -19,24 +19,23 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Train and use a tagger with 1,000 labels on a made-up language, and compare all decoders
-///
-/// Needs no data and no network; takes well under a minute.
+/// Train a tagger with 1,000 labels on a made-up language and compare all decoders on it
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kbest demo\n  kbest demo --quick --svg decoders.svg")]
+#[command(after_help = "Examples:\n  kbest demo\n  kbest demo --quick --svg decoders.svg\n\n\
+    Needs no data and no network, and takes well under a minute.")]
 pub(crate) struct Arguments {
-    /// 200 labels and fewer sentences: seconds
+    /// Use 200 labels and fewer sentences; takes seconds
     #[arg(long)]
     quick: bool,
     /// Decoders to compare, comma-separated [default: all]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     decoders: Vec<String>,
-    /// Also decode lattices of 50 to 3,000 labels, and draw how time grows with the labels
+    /// Also decode lattices with 50 to 3,000 labels, and draw how time grows with the labels
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
-/// How much of everything.
+/// The size of the demo.
 struct Size {
     labels: usize,
     train: usize,
@@ -49,7 +48,7 @@ struct Size {
 const WHOLE: Size = Size { labels: 1000, train: 6000, test: 400, epochs: 5, limit: 0.5 };
 const QUICK: Size = Size { labels: 200, train: 400, test: 50, epochs: 2, limit: 0.1 };
 
-/// Words of a sentence, on average.
+/// Average number of words per sentence.
 const TOKENS: usize = 12;
 const SEED: u64 = 1;
 
@@ -64,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let test: Vec<Sequence> = language.text(1, TOKENS).take(size.test).collect();
     writeln!(
         out,
-        "A made-up language with {} labels: {} sentences to learn from, {} to test with.\n",
+        "A made-up language with {} labels: {} sentences for training, {} for testing.\n",
         table::grouped(size.labels),
         table::grouped(train.len()),
         table::grouped(test.len())
@@ -80,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     writeln!(
         out,
-        "All this took {:.0} seconds. Your own data: `kbest train --help`.",
+        "Finished in {:.0} s. To train on your own data, see `kbest train --help`.",
         begun.elapsed().as_secs_f64()
     )?;
     out.finish()

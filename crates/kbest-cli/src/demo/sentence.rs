@@ -1,4 +1,4 @@
-//! One sentence with its best label sequences, and how sure the model is.
+//! One sentence with its best label sequences and their probabilities.
 
 use crate::failure::Result;
 use crate::output::Output;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Label sequences to show.
 const PATHS: usize = 3;
-/// Words of a sentence that is pleasant to look at.
+/// Length of a sentence that fits the screen.
 const WORDS: std::ops::RangeInclusive<usize> = 6..=10;
 
-/// Between the changes of a path, one a line.
+/// Separates the changes of a path, one per line.
 const CONTINUED: &str = "\n                            ";
 
-/// Shows the short sentence that the model is closest to being half sure of: neither plain nor hopeless.
+/// Shows the short sentence whose probability is closest to one half: neither trivial nor hopeless.
 pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output) -> Result<()> {
     let mut tagger = Tagger::new(model.clone()).with_confidences(true);
     let mut doubtful = None;
@@ -32,15 +32,22 @@ pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output)
     let word = |t: usize| sentence.cell(t, 0).unwrap_or_default();
     let best = &tagged.decoded.paths[0].labels;
 
-    writeln!(out, "A test sentence that it is half sure of, and its {PATHS} best label sequences:")?;
+    writeln!(
+        out,
+        "A test sentence that the model is about half sure of, with its {PATHS} best label sequences:"
+    )?;
     let row = |t: usize| {
         let gold = sentence.label(t).unwrap_or_default();
-        let remark = if name(best[t]) == gold { String::new() } else { format!("wrong: {gold}") };
+        let remark = if name(best[t]) == gold { String::new() } else { format!("gold: {gold}") };
         let sure = format!("{:.1} %", 100.0 * tagged.confidences[0][t]);
         vec![format!("  {}", word(t)), name(best[t]).to_owned(), sure, remark]
     };
     let rows: Vec<Vec<String>> = (0..sentence.len()).map(row).collect();
-    write!(out, "{}", table::aligned(&["  word", "label", "sure", ""], &[false, false, true, false], &rows))?;
+    write!(
+        out,
+        "{}",
+        table::aligned(&["  word", "label", "prob.", ""], &[false, false, true, false], &rows)
+    )?;
     for (rank, path) in tagged.decoded.paths.iter().enumerate() {
         let changed = (0..path.labels.len()).filter(|&t| path.labels[t] != best[t]);
         let changes: Vec<String> = changed.map(|t| format!("{} {}", word(t), name(path.labels[t]))).collect();
@@ -50,7 +57,7 @@ pub(super) fn show(model: &Arc<Model>, sentences: &[Sequence], out: &mut Output)
     }
     writeln!(
         out,
-        "Percentages are those of a perceptron: they tell more from less sure, but are not calibrated.\n"
+        "The percentages of a perceptron rank its answers by confidence, but are not calibrated.\n"
     )?;
     Ok(out.flush()?)
 }

@@ -8,35 +8,35 @@ use kbest::columns::{Writer, WriterOptions};
 use kbest::synthetic::{Language, Text};
 use std::path::{Path, PathBuf};
 
-/// Labelled text in an artificial language with rich morphology
-///
-/// One word and its label a line between tabs, a blank line after each sentence. Words follow Zipf's law and are
-/// ambiguous; case, number and gender spread between neighbours. As many sentences as labels hold every label.
+/// Generate labelled text in an artificial language with rich morphology
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  kbest generate corpus --labels 1000 --sentences 5000 -o train.tsv --test test.tsv
-  kbest generate corpus --labels 50 --seed 7 | head -20")]
+#[command(after_help = "Examples:
+  kbest generate corpus --labels 1000 -o train.tsv --test test.tsv
+  kbest generate corpus --labels 50 --seed 7 | head -20
+
+Each line holds a word, a tab and its label; a blank line ends each sentence. Words follow Zipf's law and are \
+ambiguous; neighbours agree in case, number and gender. With at least as many sentences as labels, every label occurs.")]
 pub(crate) struct Arguments {
     /// File to write; stdout if absent or `-`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Number of labels L, from 2 to 10000
+    /// Number of labels, from 2 to 10000
     #[arg(long, value_name = "L", default_value_t = 1000)]
     labels: usize,
     /// Number of sentences [default: 5 L, at least 1000]
     #[arg(long, value_name = "N")]
     sentences: Option<u64>,
-    /// Words of a sentence on average
-    #[arg(long, value_name = "M", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Average number of words per sentence
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tokens_per_sentence: u32,
-    /// Also write other sentences of the same language to this file
+    /// Also write different sentences of the same language to this file
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
-    /// Number of these [default: a tenth]
+    /// Number of sentences in the --test file [default: a tenth of --sentences]
     #[arg(long, value_name = "N", requires = "test")]
     test_sentences: Option<u64>,
-    /// Seed
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
@@ -44,7 +44,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(test) = &arguments.test
         && (test == Path::new("-") || Some(test) == arguments.output.as_ref())
     {
-        return Err(Failure::Usage("--test: expected a file of its own".into()));
+        let got = test.display();
+        return Err(Failure::Usage(format!("--test: expected a file different from --output, got `{got}`")));
     }
     let language = Language::new(arguments.labels, arguments.seed)?;
     let tokens = arguments.tokens_per_sentence as usize;

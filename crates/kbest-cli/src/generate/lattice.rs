@@ -1,13 +1,14 @@
 //! Synthetic lattices, from friendly to adversarial.
 //!
-//! **Tagger**: what trained taggers with many labels look like. Label frequencies follow Zipf's law; a true path walks
-//! through favoured transitions; at each position the true label and a few confusable ones stand out of the noise; edges
-//! score 0 but for a small share of pairs, positive where the true path likes to go. The constants are set so that at the
-//! default options the scores resemble those of averaged perceptrons with 300 to 1,700 labels: node spread about 45-65
-//! (there 33-99), quartiles of the gap between the two best labels 3 / 8 / 13 (there 2-10 / 6-17 / 13-22), quartiles of
-//! the edges that are not 0 -0.7 / -0.2 / 0.6 (there -0.9 / -0.4 / 0.9), 28 of them a label.
-//! **Dense**: the same nodes, but every pair of labels has a score of its own. **Random**: nodes and edges all random
-//! within the same small range: nothing can be pruned. **Uniform**: all nodes equal, only the edges decide.
+//! **Tagger**: resembles trained taggers with many labels. Label frequencies follow Zipf's law; a true path walks
+//! through favoured transitions; at each position the true label and a few confusable ones stand out from the noise;
+//! edges score 0 except for a small share of pairs, positive where the true path tends to go. The constants are chosen
+//! so that with the default options the scores resemble those of averaged perceptrons with 300 to 1,700 labels: node
+//! spread about 45-65 (perceptrons: 33-99), quartiles of the gap between the two best labels 3 / 8 / 13 (perceptrons:
+//! 2-10 / 6-17 / 13-22), quartiles of the nonzero edges -0.7 / -0.2 / 0.6 (perceptrons: -0.9 / -0.4 / 0.9), 28 of them
+//! per label.
+//! **Dense**: the same nodes, but every label pair has its own score. **Random**: random nodes and edges within the
+//! same small range, so that nothing can be pruned. **Uniform**: all nodes equal, so that only the edges decide.
 
 use clap::ValueEnum;
 use kbest::Float;
@@ -42,7 +43,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// The defaults of the command line for so many labels.
+    /// The defaults of the command line for this number of labels.
     pub(crate) fn tagger(sequences: usize, positions: usize, labels: usize, seed: u64) -> Self {
         Recipe {
             family: Family::Tagger,
@@ -62,12 +63,12 @@ impl Recipe {
 /// Defaults.
 pub(crate) const PEAKED: f64 = 12.0;
 pub(crate) const EDGE_STRENGTH: f64 = 10.0;
-/// About 28 exceptions a label, as in trained models from 50 to 1,700 labels.
+/// About 28 exceptions per label, as in trained models with 50 to 1,700 labels.
 pub(crate) fn edge_density(labels: usize) -> f64 {
     (28.0 / labels as f64).min(0.6)
 }
 
-/// Distinct positions of a repetitive lattice.
+/// Number of distinct positions in a repetitive lattice.
 const DISTINCT: usize = 12;
 
 /// The generated scores.
@@ -93,7 +94,7 @@ impl<S: Float> Generated<S> {
     }
 }
 
-/// Follows a recipe. The same recipe gives the same bits everywhere.
+/// Follows a recipe. The same recipe yields the same bits on every machine.
 pub(crate) fn generate<S: Float>(recipe: &Recipe) -> Generated<S> {
     let mut random = Random::new(recipe.seed);
     let order = random.shuffled(recipe.labels);
@@ -135,7 +136,7 @@ pub(crate) fn generate<S: Float>(recipe: &Recipe) -> Generated<S> {
     Generated { nodes, lengths, exceptions, order }
 }
 
-/// Edge scores that are not 0, by ranks.
+/// Nonzero edge scores, by ranks.
 fn pairs(recipe: &Recipe, zipf: &Zipf, random: &mut Random) -> Vec<(usize, usize, f64)> {
     let labels = recipe.labels;
     let dense = matches!(recipe.family, Family::Random | Family::Dense);
@@ -172,12 +173,12 @@ fn pairs(recipe: &Recipe, zipf: &Zipf, random: &mut Random) -> Vec<(usize, usize
     pairs
 }
 
-/// A rank for an exception: frequent labels have many, but rare ones have some too.
+/// A rank for an exception: frequent labels have many, rare ones have some.
 fn flatter(labels: usize, zipf: &Zipf, random: &mut Random) -> usize {
     if random.chance(0.5) { zipf.draw(random) } else { random.low(labels) }
 }
 
-/// Mostly below 1 in magnitude, rarely up to the strength; two of five positive.
+/// Mostly below 1 in magnitude, rarely up to the strength; two in five are positive.
 fn edge_score(recipe: &Recipe, random: &mut Random) -> f64 {
     let u = random.unit();
     let magnitude = (0.2 + 0.75 * u / (1.0 - u).sqrt()).min(10.0) / 10.0;
@@ -240,10 +241,10 @@ impl Positions<'_> {
         for _ in 0..(labels / 50).min(20) + 1 {
             self.row[self.order[self.zipf.draw(random)] as usize] -= 25.0 * random.unit();
         }
-        // How sure the model is differs from position to position.
+        // The model's confidence differs from position to position.
         let sure = self.recipe.peaked * (0.9 + 1.9 * random.unit());
         self.row[self.order[rank] as usize] += sure;
-        // The same labels confuse a label everywhere (its neighbours in rank), others by chance.
+        // Each label has confusable labels everywhere (its neighbours in rank), and others by chance.
         let ambiguous = random.chance(0.16);
         for i in 0..6 {
             let other = if i < 3 { (rank ^ (1 + i)).min(labels - 1) } else { self.zipf.draw(random) };

@@ -13,9 +13,9 @@ use npz::Npz;
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
-/// Make synthetic data from a seed: the same bytes on every machine
+/// Generate synthetic data from a seed: the same bytes on every machine
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest generate lattice --labels 1000 -o lattice.npz
   kbest generate corpus --labels 1000 -o train.tsv --test test.tsv")]
 pub(crate) struct Arguments {
@@ -29,61 +29,62 @@ enum What {
     Corpus(corpus::Arguments),
 }
 
-/// Lattices for `kbest decode` and `kbest bench decode`
+/// Generate lattices for `kbest decode` and `kbest bench decode`
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest generate lattice --sequences 50 --labels 1000 --seed 7 -o lattice.npz
   kbest generate lattice --family random --labels 300 | kbest decode | head -1
 
 Families:
-  tagger   as trained taggers: peaked nodes, few edge scores that are not 0
-  dense    the same nodes, an edge score for every pair
-  random   random nodes and edges, where nothing can be pruned (take small --peaked)
-  uniform  equal nodes, the edges decide")]
+  tagger   like trained taggers: peaked node scores, few nonzero edge scores
+  dense    the same node scores, an edge score for every label pair
+  random   random node and edge scores; with a small --peaked, nothing can be
+           pruned
+  uniform  equal node scores, so that the edges decide")]
 struct LatticeArguments {
     /// File to write (.npz); stdout if absent or `-`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Kind of scores
-    #[arg(long, value_enum, default_value = "tagger")]
+    /// Kind of scores (see below)
+    #[arg(long, value_enum, value_name = "NAME", default_value = "tagger")]
     family: Family,
-    /// Number of sequences B
+    /// Number of sequences
     #[arg(long, value_name = "B", default_value_t = 100)]
     sequences: usize,
-    /// Positions of a sequence T
+    /// Number of positions per sequence
     #[arg(long, value_name = "T", default_value_t = 20)]
     positions: usize,
-    /// Lengths from 1 to T instead of T for all
+    /// Random lengths from 1 to T
     #[arg(long)]
     vary_lengths: bool,
-    /// Number of labels L
+    /// Number of labels
     #[arg(long, value_name = "L", default_value_t = 300)]
     labels: usize,
-    /// How far the true label stands out (family random: range of all nodes)
+    /// How far the true label stands out (random: range of all node scores)
     #[arg(long, value_name = "X", default_value_t = PEAKED)]
     peaked: f64,
-    /// Largest magnitude of an edge score
+    /// Largest magnitude of edge scores
     #[arg(long, value_name = "X", default_value_t = EDGE_STRENGTH)]
     edge_strength: f64,
-    /// Share of label pairs whose edge score is not 0 (families tagger and uniform) [default: 28 / L, at most 0.6]
-    #[arg(long, value_name = "D")]
+    /// tagger, uniform: share of label pairs with a nonzero edge score [default: 28 / L, at most 0.6]
+    #[arg(long, value_name = "X")]
     edge_density: Option<f64>,
-    /// Write edges as a matrix [default for dense and random]
+    /// Write edges as a matrix; the default for dense and random
     #[arg(long, conflicts_with = "sparse")]
     dense: bool,
-    /// Write edges as a list of exceptions [default for tagger and uniform]
+    /// Write edges as a list of exceptions; the default for tagger and uniform
     #[arg(long)]
     sparse: bool,
-    /// Few distinct positions, repeated
+    /// Repeat a few distinct positions
     #[arg(long)]
     repetitive: bool,
-    /// Seed
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Score type
+    /// Score type to write
     #[arg(long, value_enum, default_value = "f32")]
     dtype: Dtype,
-    /// Compress (bytes may then differ between machines)
+    /// Compress the file; its bytes may then differ between machines
     #[arg(long)]
     compress: bool,
 }
@@ -117,12 +118,12 @@ fn recipe(arguments: &LatticeArguments) -> Result<Recipe> {
             return usage(format!("{name}: expected 0 to 1000000, got {value}"));
         }
     }
-    // Everything is made in memory: refuse what no machine has, before trying.
+    // Everything is built in memory: refuse sizes that no machine can hold before trying.
     let nodes = arguments.sequences.checked_mul(arguments.positions);
     let nodes = nodes.and_then(|n| n.checked_mul(arguments.labels));
     let pairs = arguments.labels.checked_mul(arguments.labels);
     if nodes.is_none_or(|n| n > 1 << 36) || pairs.is_none_or(|n| n > 1 << 36) {
-        return usage("too large: expected B x T x L and L x L below 2^36".into());
+        return usage("too large: expected B x T x L and L x L of at most 2^36".into());
     }
     Ok(Recipe {
         family: arguments.family,
@@ -141,7 +142,7 @@ fn recipe(arguments: &LatticeArguments) -> Result<Recipe> {
 fn write<S: Scores>(arguments: &LatticeArguments, recipe: &Recipe, made: &Generated<S>) -> Result<()> {
     let full = matches!(recipe.family, Family::Dense | Family::Random);
     let dense = arguments.dense || (full && !arguments.sparse);
-    // An archive needs to seek, a pipe cannot: it is built in memory.
+    // Writing an archive needs seeking, which a pipe cannot do: it is built in memory.
     let archive = || -> zip::result::ZipResult<Vec<u8>> {
         let mut npz = Npz::new(Cursor::new(Vec::new()), arguments.compress);
         let shape = [recipe.sequences, recipe.positions, recipe.labels];

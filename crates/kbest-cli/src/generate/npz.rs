@@ -1,5 +1,5 @@
-//! Writing `.npz`, byte for byte the same everywhere: no compression unless asked for (compressors differ between
-//! versions and processors), no dates.
+//! Writes `.npz` files, byte for byte the same on every machine: no compression unless requested (compressors differ
+//! between versions and processors), no dates.
 
 use crate::input::Scores;
 use std::io::{Seek, Write};
@@ -34,7 +34,7 @@ impl<W: Write + Seek> Npz<W> {
         self.array(key, "<u4", 4, &[values.len()], values, push)
     }
 
-    /// The complete archive's writer.
+    /// Completes the archive and returns its writer.
     pub(crate) fn finish(self) -> zip::result::ZipResult<W> {
         self.archive.finish()
     }

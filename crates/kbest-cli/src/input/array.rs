@@ -1,4 +1,4 @@
-//! Arrays as files hold them, before anybody knows what they mean.
+//! Arrays as stored in files, before their keys give them a meaning.
 
 use kbest::Float;
 
@@ -11,7 +11,7 @@ pub(crate) struct Array {
     pub(crate) data: Data,
 }
 
-/// The elements, widened to the few types that matter here. All conversions into them are exact.
+/// The elements, widened to the few types needed here. All conversions are exact.
 #[derive(Debug)]
 pub(crate) enum Data {
     /// f16, bf16 and f32.
@@ -30,7 +30,7 @@ impl Array {
         shape_text(&self.shape)
     }
 
-    /// The kind of its elements in words.
+    /// The name of its element type.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.data {
             Data::Single(_) => "f32",
@@ -40,10 +40,10 @@ impl Array {
         }
     }
 
-    /// The elements as scores: moved if they have that type already, else the nearest value.
+    /// The elements as scores: moved if they already have that type, else the nearest values.
     ///
     /// # Errors
-    /// For booleans, for integers that the type cannot hold exactly, for finite numbers that it cannot hold at all.
+    /// For booleans, integers that the type cannot hold exactly, and finite numbers that it cannot hold at all.
     pub(crate) fn into_scores<S: Scores>(self) -> Result<Vec<S>, String> {
         let wrong = |i: usize, value: &dyn std::fmt::Display| {
             format!("expected numbers that fit into {}, got {value} at index {i}", S::NAME)
@@ -79,7 +79,7 @@ impl Array {
     /// The elements as numbers from 0 to `largest`.
     ///
     /// # Errors
-    /// For other elements than integers, and for those out of range.
+    /// For elements that are not integers or are out of range.
     pub(crate) fn into_indices(self, largest: usize) -> Result<Vec<u32>, String> {
         let kind = self.kind();
         let Data::Whole(values) = self.data else { return Err(format!("expected integers, got {kind}")) };
@@ -99,15 +99,15 @@ pub(crate) fn shape_text(shape: &[usize]) -> String {
     }
 }
 
-/// A score type that arrays may hold as they are.
+/// A score type that files can store.
 pub(crate) trait Scores: Float + serde::Serialize {
     /// Its name in messages and options.
     const NAME: &'static str;
     /// Its name in numpy's headers.
     const DESCRIPTION: &'static str;
-    /// The elements themselves if they have this type, else given back.
+    /// The elements themselves if they have this type, else the unchanged data.
     fn same(data: Data) -> Result<Vec<Self>, Data>;
-    /// Appends the bytes numpy stores for it.
+    /// Appends the bytes that numpy stores.
     fn push_bytes(self, bytes: &mut Vec<u8>);
 }
 

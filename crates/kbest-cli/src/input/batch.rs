@@ -1,4 +1,4 @@
-//! From arrays to lattices: what each key means and which shapes it may have.
+//! From arrays to lattices: the meaning and the possible shapes of each key.
 //!
 //! Node scores are read once and never copied: the lattices of a batch borrow their rows. The mask `allowed` is written
 //! into them as minus infinity.
@@ -20,7 +20,7 @@ pub(crate) struct Batch<S: Float> {
     end: Option<Vec<S>>,   // L
 }
 
-/// The arrays of a file, taken out one after another.
+/// The arrays of a file, taken out one by one.
 struct Keys(Arrays);
 
 impl Keys {
@@ -36,7 +36,7 @@ impl Keys {
         self.0.arrays.remove(key)
     }
 
-    /// An array that must have one of these shapes, named in words by `expected`.
+    /// An array that must have one of these shapes, described by `expected`.
     fn shaped(&mut self, key: &str, expected: &str, shapes: &[&[usize]]) -> Result<Option<Array>> {
         let Some(array) = self.take(key) else { return Ok(None) };
         if shapes.contains(&array.shape.as_slice()) {
@@ -58,7 +58,7 @@ impl Keys {
 }
 
 impl<S: Scores> Batch<S> {
-    /// Checks everything but the node scores, which [`Batch::lattices`] checks as it goes through them.
+    /// Checks everything except the node scores, which [`Batch::lattices`] checks.
     pub(super) fn new(arrays: Arrays) -> Result<Self> {
         let mut keys = Keys(arrays);
         let Some(node) = keys.take("node") else {
@@ -91,7 +91,7 @@ impl<S: Scores> Batch<S> {
             let Data::Truth(allowed) = &array.data else {
                 return Err(keys.error("allowed", format!("expected bool, got {}", array.kind())));
             };
-            // One mask for all sequences, or one each: then there is a single chunk.
+            // One chunk per sequence if they share a mask, else a single chunk.
             for chunk in nodes.chunks_mut(allowed.len().max(1)) {
                 for (node, _) in chunk.iter_mut().zip(allowed).filter(|(_, allowed)| !**allowed) {
                     *node = S::FORBIDDEN;
@@ -114,7 +114,7 @@ impl<S: Scores> Batch<S> {
 }
 
 impl<S: Float> Batch<S> {
-    /// A batch from memory: `nodes` holds a sequence of `rows` positions for each of `lengths`, of which so many count.
+    /// A batch from memory: `nodes` holds `rows` positions per sequence, of which the first `lengths[b]` are valid.
     pub(crate) fn from_parts(nodes: Vec<S>, rows: usize, lengths: Vec<usize>, edges: Edges<S>) -> Self {
         Batch { file: "<memory>".into(), nodes, rows, lengths, edges, start: None, end: None }
     }
@@ -124,8 +124,8 @@ impl<S: Float> Batch<S> {
         self.edges.labels()
     }
 
-    /// One lattice a sequence, borrowing the node scores; all of them are checked, so that a bad score is told before
-    /// anything is decoded.
+    /// One lattice per sequence, borrowing the node scores; all of them are checked, so that a bad score is reported
+    /// before anything is decoded.
     ///
     /// # Errors
     /// [`Failure::Input`] for NaN or plus infinity, with sequence, position and label.
@@ -179,7 +179,7 @@ fn dense_edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result
     let edges = if shared {
         Edges::dense(labels, scores)
     } else if steps == 0 {
-        Edges::uniform(labels, S::ZERO) // no step, no edge: any will do
+        Edges::uniform(labels, S::ZERO) // without steps, the edges do not matter
     } else {
         let matrices = scores.chunks_exact(labels * labels).map(|matrix| Edges::dense(labels, matrix));
         matrices.collect::<kbest::Result<_>>().and_then(Edges::per_position)
@@ -200,7 +200,7 @@ fn sparse_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
         if fits {
             return Ok(array);
         }
-        let expected = length.map_or("(n,)".into(), |n| format!("({n},) as `edge_value` has"));
+        let expected = length.map_or("(n,)".into(), |n| format!("({n},) like `edge_value`"));
         Err(keys.error(key, format!("expected shape {expected}, got {}", array.shape_text())))
     };
     let values = list("edge_value", None)?;
@@ -218,8 +218,8 @@ fn sparse_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
     Edges::sparse(labels, base[0], &from, &to, &values).map_err(|error| keys.error("edge_value", error))
 }
 
-/// Labels by mean node score over the valid positions, best first; equal ones in their own order. What is forbidden
-/// counts as the lowest score there is, so that labels rarely allowed come late.
+/// Labels by mean node score over the valid positions, best first; ties in label order. Forbidden nodes count as the
+/// lowest finite score, so that rarely allowed labels come late.
 fn by_mean<S: Float>(nodes: &[S], rows: usize, labels: usize, lengths: &[usize]) -> Vec<LabelId> {
     let stride = rows * labels;
     let valid = || {

@@ -1,7 +1,7 @@
 //! Elements of any type and byte order, read without trusting what a header claims.
 //!
-//! The claimed number of elements decides only when to stop: memory grows with the bytes that are really there, chunk
-//! by chunk, so a small file cannot ask for a large allocation.
+//! The claimed number of elements decides only when to stop: memory grows chunk by chunk with the bytes actually
+//! present, so a small file cannot cause a large allocation.
 
 use super::array::Data;
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Bytes an element.
+    /// Bytes per element.
     pub(super) fn size(self) -> usize {
         match self {
             Kind::I8 | Kind::U8 | Kind::Bool => 1,
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Bytes that `shape` asks for, if that is a number at all.
+/// Bytes that an array of this shape takes, unless the number overflows.
 pub(super) fn bytes_of(shape: &[usize], kind: Kind) -> Option<usize> {
     let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))?;
     elements.checked_mul(kind.size()).filter(|&bytes| isize::try_from(bytes).is_ok())
@@ -57,7 +57,7 @@ pub(super) fn read(
             const SIZE: usize = size_of::<$type>();
             let mut values = Vec::new();
             chunks(reader, bytes, |chunk| {
-                // Doubling bounds both the copies and what a lie can cost.
+                // Doubling bounds both the copies and the cost of a false claim.
                 values.try_reserve(chunk.len() / SIZE).map_err(|_| String::from("not enough memory"))?;
                 for element in chunk.chunks_exact(SIZE) {
                     let element: [u8; SIZE] = element.try_into().expect("chunks_exact gives whole elements");
@@ -92,7 +92,7 @@ pub(super) fn read(
     }
 }
 
-/// Calls `use_chunk` with whole elements until `bytes` bytes were read.
+/// Calls `use_chunk` with whole elements until `bytes` bytes have been read.
 fn chunks(
     reader: &mut impl Read,
     bytes: usize,

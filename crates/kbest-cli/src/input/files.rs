@@ -1,8 +1,8 @@
-//! Files of named arrays: `.npz`, `.npy`, `.safetensors`, told apart by their first bytes.
+//! Files of named arrays: `.npz`, `.npy`, `.safetensors`, distinguished by their first bytes.
 //!
-//! Hostile files cost no more than their own size: an array's claimed size is checked against the bytes that can be
-//! there (an archive entry cannot unfold to more than 1,032 times its compressed size, DEFLATE's limit) before
-//! anything is read, and reading is by chunks ([`super::elements`]).
+//! Hostile files cost no more than their own size: before an array is read, its claimed size is checked against the
+//! bytes that can be present (an archive entry cannot expand to more than 1,032 times its compressed size, DEFLATE's
+//! limit), and arrays are read in chunks ([`super::elements`]).
 
 use super::array::Array;
 use super::elements::{self, Kind};
@@ -15,13 +15,13 @@ use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use zip::ZipArchive;
 
-/// The most that a byte of DEFLATE data can unfold to: a match of 258 bytes in two bits.
+/// The most bytes that one byte of DEFLATE data can expand to: a match of 258 bytes takes two bits.
 const DEFLATE_LIMIT: u64 = 1032;
 
 /// The arrays of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Arrays {
-    /// The file's name for messages.
+    /// The name of the file, for messages.
     pub(crate) file: String,
     /// The arrays by key.
     pub(crate) arrays: BTreeMap<String, Array>,
@@ -30,8 +30,8 @@ pub(crate) struct Arrays {
 trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Reads all arrays of a file, or of stdin if there is no path or it is `-`. Only `known` keys are accepted; a bare
-/// `.npy` array becomes key `bare`.
+/// Reads all arrays of a file, or of stdin if there is no path or it is `-`. Only `known` keys are accepted; the array
+/// of an `.npy` file gets the key `bare`.
 pub(crate) fn read(path: Option<&Path>, known: &[&str], bare: &str) -> Result<Arrays> {
     match path.filter(|path| *path != Path::new("-")) {
         Some(path) => {
@@ -96,7 +96,7 @@ fn read_any(
     Err(format!("expected an .npz, .npy or .safetensors file, got bytes that start with {shown:02x?}"))
 }
 
-/// An error unless the key is one of the known ones.
+/// Fails unless the key is known.
 fn check_key(key: &str, known: &[&str]) -> Result<(), String> {
     if known.contains(&key) {
         return Ok(());
@@ -108,16 +108,16 @@ fn read_npz(reader: &mut dyn ReadSeek, size: u64, known: &[&str]) -> Result<BTre
     let broken = |error: zip::result::ZipError| format!("expected an .npz file (a zip archive): {error}");
     let mut archive = ZipArchive::new(reader).map_err(broken)?;
     if archive.has_duplicate_names() {
-        return Err("the archive names a key twice".into());
+        return Err("the archive contains a key twice".into());
     }
-    // All names first: an unknown key is told before large arrays are read.
+    // All names first: an unknown key is reported before large arrays are read.
     let mut entries = Vec::with_capacity(archive.len().min(known.len()));
     for index in 0..archive.len() {
         let name = archive.name_for_index(index).transpose().map_err(broken)?.unwrap_or_default();
         let key = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
         check_key(&key, known)?;
         if entries.iter().any(|(_, other)| *other == key) {
-            return Err(format!("key `{key}`: the archive names it twice"));
+            return Err(format!("key `{key}`: the archive contains it twice"));
         }
         entries.push((index, key));
     }
@@ -154,7 +154,7 @@ fn read_safetensors(reader: &mut dyn ReadSeek, known: &[&str]) -> Result<BTreeMa
         })?;
         let shape = view.shape().to_vec();
         let size = elements::bytes_of(&shape, kind).filter(|&size| size == view.data().len());
-        let size = size.ok_or_else(|| problem("its size is not that of its shape".into()))?;
+        let size = size.ok_or_else(|| problem("its size does not match its shape".into()))?;
         let data = elements::read(&mut view.data(), kind, false, size).map_err(problem)?;
         arrays.insert(key.to_owned(), Array { shape, data });
     }

@@ -1,4 +1,4 @@
-//! Reading lattices: files of arrays with the keys of `kbest decode --help`.
+//! Reads lattices from files of arrays; `kbest decode --help` lists the keys.
 
 mod array;
 mod batch;
@@ -14,7 +14,7 @@ use array::Data;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Every key a file may hold.
+/// Every key a file may contain.
 const KEYS: [&str; 11] = [
     "node",
     "lengths",
@@ -29,29 +29,37 @@ const KEYS: [&str; 11] = [
     "order",
 ];
 
-/// The keys in words, for `--help`.
+/// Describes the keys, for `--help`.
 pub(crate) const FORMAT: &str = "\
-File: .npz (compressed or not), .safetensors, or .npy (node scores; edges from --edges). Keys:
-  node                  (T, L) or (B, T, L)   node scores, f32 or f64; -inf forbids
-  lengths               (B,) int, optional    valid positions of each sequence
-  edge                  (L, L) [from, to]     shared by all steps
-                        (T-1, L, L)           or one matrix a step: edge[t-1] leads into position t
-  edge_base             scalar                or sparse: the score of every pair ...
-  edge_from, edge_to    (n,) int              ... but these
-  edge_value            (n,)                  ... which score this
-  start, end            (L,) optional         score of the first / last label
-  allowed               as node, bool, opt.   labels allowed at a position
-  order                 (L,) int, optional    label ranking, best first (else by mean node score)";
+FILE is .npz (compressed or not), .safetensors, or .npy (node scores; edges from --edges).
+
+Keys, for B sequences of T positions and L labels:
+  node         (T, L) or (B, T, L)   node scores, f32 or f64; -inf forbids
+  lengths      (B,) int, optional    valid positions of each sequence
+  start, end   (L,), optional        scores of the first and the last label
+  allowed      bool, like node       labels allowed at each position; (T, L)
+               or (T, L), optional   holds for all sequences
+  order        (L,) int, optional    labels, best first [default: by mean
+                                     node score]
+Edge scores, either dense:
+  edge         (L, L)                [from, to], shared by all steps
+               (T-1, L, L)           one matrix per step; edge[t-1] leads
+                                     into position t
+or sparse:
+  edge_base    scalar                score of every pair not listed
+  edge_from,   (n,) int              the listed pairs
+  edge_to
+  edge_value   (n,)                  and their scores";
 
 /// Where the lattices come from.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
     /// Lattices (.npz, .npy or .safetensors); stdin if absent or `-`
     pub(crate) file: Option<PathBuf>,
-    /// More keys from another file; a bare .npy there is `edge`
+    /// File with more keys, such as the edges; an .npy file is read as `edge`
     #[arg(long, value_name = "FILE")]
     pub(crate) edges: Option<PathBuf>,
-    /// Score type to decode in [default: that of `node`]
+    /// Score type used for decoding [default: that of `node`]
     #[arg(long, value_enum)]
     pub(crate) dtype: Option<Dtype>,
 }
@@ -70,7 +78,7 @@ pub(crate) enum AnyBatch {
 }
 
 impl Input {
-    /// Reads and checks the file.
+    /// Reads and checks the files.
     pub(crate) fn read(&self) -> Result<AnyBatch> {
         let mut arrays = files::read(self.file.as_deref(), &KEYS, "node")?;
         if let Some(path) = &self.edges {
@@ -95,7 +103,7 @@ impl Input {
     }
 }
 
-/// Runs one expression with the batch as its own type.
+/// Runs one expression with the batch as its concrete type.
 macro_rules! with_batch {
     ($any:expr, |$batch:ident| $body:expr) => {
         match $any {

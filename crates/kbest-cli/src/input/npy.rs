@@ -1,7 +1,7 @@
-//! numpy's `.npy`: a magic, a version, a header in Python syntax, the elements.
+//! numpy's `.npy` format: a magic string, a version, a header in Python syntax, the elements.
 //!
-//! The header is parsed here and not by a general Python reader: it is one flat dictionary of three known keys, and a
-//! parser of just that has no recursion a hostile file could drive deep. Format: numpy's `numpy.lib.format`, NEP 1.
+//! The header is parsed here, not by a general Python parser: it is one flat dictionary with three known keys, and a
+//! parser for just that has no recursion that a hostile file could exploit. Format: numpy's `numpy.lib.format`, NEP 1.
 
 use super::array::{Array, Data, shape_text};
 use super::elements::{self, Kind};
@@ -10,10 +10,10 @@ use std::io::Read;
 /// The first bytes of every `.npy`.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Headers longer than numpy itself accepts (10,000) are not read.
+/// Longest header in bytes; numpy itself accepts no longer ones.
 const LONGEST_HEADER: usize = 10_000;
 
-/// What a header says.
+/// The content of a header.
 #[derive(Debug, PartialEq)]
 struct Header {
     kind: Kind,
@@ -22,7 +22,7 @@ struct Header {
     shape: Vec<usize>,
 }
 
-/// Reads one array to the end of `reader`; `available` bounds the bytes the reader can give, header included.
+/// Reads one array to the end of `reader`; `available` bounds the bytes the reader can supply, header included.
 pub(super) fn read(reader: &mut impl Read, available: u64) -> Result<Array, String> {
     let text = read_header_text(reader)?;
     let header = parse_header(&text)?;
@@ -36,7 +36,7 @@ pub(super) fn read(reader: &mut impl Read, available: u64) -> Result<Array, Stri
             )
         })?;
     let mut data = elements::read(reader, header.kind, header.big_endian, bytes)?;
-    // Reading past the end also makes an archive check the entry's checksum.
+    // Reading past the end also makes the archive verify the checksum of the entry.
     match reader.read(&mut [0]) {
         Ok(0) => {}
         Ok(_) => {
@@ -134,7 +134,7 @@ fn parse_header(text: &str) -> Result<Header, String> {
     })
 }
 
-/// A string in single or double quotes, without escapes, and what follows.
+/// A string in single or double quotes, without escapes, and the text after it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|&c| c == '\'' || c == '"')?;
     text[1..].split_once(quote)
@@ -174,7 +174,7 @@ fn parse_description(text: &str) -> Result<(Kind, bool), String> {
     Ok((kind, order == '>' || (order == '=' && cfg!(target_endian = "big"))))
 }
 
-/// The start of a text, for messages.
+/// The beginning of a text, for messages.
 fn clip(text: &str) -> String {
     text.trim().chars().take(80).collect()
 }
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_all_ages() {
+    fn headers_of_all_versions() {
         let expected = Header { kind: Kind::F32, big_endian: false, fortran_order: false, shape: vec![3, 4] };
         for text in [
             "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }      \n",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_is_turned() {
+    fn fortran_order_is_converted() {
         // [[0, 1, 2], [3, 4, 5]] stored by columns.
         assert_eq!(row_major(&[0, 3, 1, 4, 2, 5], &[2, 3]), [0, 1, 2, 3, 4, 5]);
         // shape (2, 1, 2)

@@ -1,4 +1,4 @@
-//! The weights that matter most, found in one pass.
+//! The weights of largest magnitude, found in one pass.
 
 use kbest::feature::FeatureId;
 use kbest::{LabelId, Model};
@@ -13,7 +13,7 @@ pub(super) struct Extremes<T> {
     pub(super) negative: Vec<T>,
 }
 
-/// A node feature speaks for or against a label.
+/// The weight of a node feature for or against a label.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Node {
     weight: f32,
@@ -21,7 +21,7 @@ struct Node {
     feature: FeatureId,
 }
 
-/// An edge feature speaks for or against two neighbouring labels.
+/// The weight of an edge feature for or against two neighbouring labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Edge {
     weight: f32,
@@ -47,12 +47,12 @@ pub(super) struct EdgeRow {
     pub(super) feature: String,
 }
 
-/// What to look at.
+/// Which weights to consider.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filter<'a> {
-    /// Only this label; of edges, those that leave or enter it.
+    /// Only this label, and edges from or to it.
     pub(super) label: Option<LabelId>,
-    /// Only features with this in their name.
+    /// Only features whose name contains this.
     pub(super) feature: Option<&'a str>,
 }
 
@@ -66,7 +66,7 @@ impl Filter<'_> {
     }
 }
 
-/// The heaviest `top` node weights of either sign.
+/// The `top` heaviest node weights of each sign.
 pub(super) fn nodes(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
     let keys = (0..).zip(model.extractor().nodes().keys());
     let weights = keys.filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
@@ -82,7 +82,7 @@ pub(super) fn nodes(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<N
     })
 }
 
-/// The heaviest `top` edge weights of either sign.
+/// The `top` heaviest edge weights of each sign.
 pub(super) fn edges(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<EdgeRow> {
     let keys = (0..).zip(model.extractor().edges().keys());
     let weights = keys.filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
@@ -103,7 +103,7 @@ fn label(model: &Model, y: LabelId) -> String {
     model.labels().name(y).unwrap_or_default().to_owned()
 }
 
-/// Names of features are bytes: models of other programs may hold any.
+/// Names of features are bytes: those in models of other programs need not be UTF-8.
 fn text(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }
@@ -118,7 +118,7 @@ impl<T> Extremes<T> {
     }
 }
 
-/// Of equals the first come first. Memory follows `top`.
+/// Equal weights keep their order. Memory is proportional to `top`.
 fn extremes<T>(weights: impl Iterator<Item = T>, top: usize, weight: impl Fn(&T) -> f32) -> Extremes<T> {
     let (mut positive, mut negative) = (Vec::new(), Vec::new());
     let cut = |list: &mut Vec<T>| {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_heaviest_of_either_sign_come_first() {
+    fn the_heaviest_of_each_sign_come_first() {
         let weights: Vec<(usize, f32)> =
             (0..10_000).map(|i| (i, ((i * 7919) % 2001) as f32 - 1000.0)).collect();
         let found = extremes(weights.iter().copied(), 3, |&(_, weight)| weight);

@@ -1,6 +1,6 @@
-//! `kbest inspect`: what a model is made of.
+//! `kbest inspect`: what is in a model.
 //!
-//! Loading a model checks all of it (checksum, sizes, every number), so a model that can be shown is whole.
+//! Loading a model checks all of it (checksum, sizes, every number), so a model that can be shown is intact.
 
 mod heaviest;
 mod report;
@@ -14,25 +14,25 @@ use report::Report;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Show a model: sizes, labels, heaviest features and edges, what `auto` makes of it
+/// Show a model: sizes, labels, heaviest features and edges, how `auto` decodes it
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest inspect model.kbest
   kbest inspect model.kbest --label B-NP --top 20
   kbest inspect model.kbest --feature 'suf3=ing' --json
 
-Models of CRFsuite, CRF++ and Wapiti can be shown, too. A damaged file is an error.")]
+A damaged file is an error.")]
 pub(crate) struct Arguments {
-    /// The model
+    /// The model, in any format that `kbest convert` reads
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// How many weights of either sign to list
+    /// Number of weights of each sign to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Only weights of this label; of edges, those that leave or enter it
+    /// Only weights of this label, and of edges from or to it
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
-    /// Only features with this text in their name
+    /// Only features whose name contains this text
     #[arg(long, value_name = "TEXT")]
     feature: Option<String>,
     /// Print JSON
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => None,
         Some(name) => Some(model.labels().id(name).ok_or_else(|| {
             let some: Vec<&str> = model.labels().names().take(5).collect();
-            let expected = format!("a label of the model ({} ...)", some.join(", "));
+            let expected = format!("a label of the model ({}, ...)", some.join(", "));
             Failure::Usage(format!("--label: expected {expected}, got `{name}`"))
         })?),
     };

@@ -1,4 +1,4 @@
-//! What there is to tell about a model.
+//! The report on a model.
 
 use super::heaviest::{self, EdgeRow, Extremes, Filter, NodeRow};
 use crate::failure::Result;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// Positions of the sequence that the plan is made for: a sentence.
+/// Length of the sequence that the plan is made for: a typical sentence.
 const TYPICAL_LENGTH: usize = 20;
 
-/// Labels that are named in a line.
+/// Number of labels named in the report.
 const FEW: usize = 12;
 
 #[derive(Serialize)]
@@ -54,10 +54,10 @@ struct Features {
     edge_weights: usize,
 }
 
-/// How full the edges are.
+/// How many edges have a score.
 #[derive(Serialize)]
 struct Density {
-    /// Whether they differ from step to step; the rest then tells of what all steps share.
+    /// Whether edges depend on the input; the other fields then describe those that all steps share.
     look_at_input: bool,
     shape: &'static str,
     pairs: usize,
@@ -131,7 +131,7 @@ impl Density {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: a whole model, {} bytes", self.file, grouped(self.bytes as usize))?;
+        writeln!(f, "{}: intact, {} bytes", self.file, grouped(self.bytes as usize))?;
         self.write_parts(f)?;
         if let Some(text) = &self.text_line {
             writeln!(f, "text      {text}")?;
@@ -139,9 +139,9 @@ impl fmt::Display for Report {
         for (name, text) in &self.about {
             writeln!(f, "{name:<10}{text}")?;
         }
-        writeln!(f, "\nWhat `auto` does with it:\n{}", self.plan)?;
+        writeln!(f, "\nHow `auto` decodes it:\n{}", self.plan)?;
         for (title, rows) in [
-            ("Node features for a label", &self.heaviest_nodes.positive),
+            ("Node features in favour of a label", &self.heaviest_nodes.positive),
             ("Node features against a label", &self.heaviest_nodes.negative),
         ] {
             let cells =
@@ -149,8 +149,8 @@ impl fmt::Display for Report {
             write_table(f, title, &["weight", "label", "feature"], cells.collect())?;
         }
         for (title, rows) in [
-            ("Edges for a pair of labels", &self.heaviest_edges.positive),
-            ("Edges against a pair of labels", &self.heaviest_edges.negative),
+            ("Edge features in favour of a label pair", &self.heaviest_edges.positive),
+            ("Edge features against a label pair", &self.heaviest_edges.negative),
         ] {
             let cells = rows
                 .iter()
@@ -175,13 +175,13 @@ impl Report {
         };
         writeln!(
             f,
-            "features  {source}{lines}: {} of nodes, {} of edges",
+            "features  {source}{lines}: {} for nodes, {} for edges",
             grouped(*node_features),
             grouped(*edge_features)
         )?;
         writeln!(
             f,
-            "weights   {} of nodes ({:.1} a feature), {} of edges",
+            "weights   {} for nodes ({:.1} per feature), {} for edges",
             grouped(*node_weights),
             *node_weights as f64 / (*node_features).max(1) as f64,
             grouped(*edge_weights)
@@ -189,21 +189,25 @@ impl Report {
         let Density { look_at_input, shape, pairs, not_zero, density } = &self.edges;
         writeln!(
             f,
-            "edges     {} of {} pairs of labels are not zero ({:.2} %), kept as a {shape}{}",
+            "edges     {} of {} label pairs have nonzero scores ({:.2} %), stored as a {shape}{}",
             grouped(*not_zero),
             grouped(*pairs),
             100.0 * density,
-            if *look_at_input { "; others look at the input" } else { "" }
+            if *look_at_input { "; others depend on the input" } else { "" }
         )?;
         match (self.start_scores, self.end_scores) {
             (false, false) => {}
-            (true, false) => writeln!(f, "borders   scores of first labels")?,
-            (false, true) => writeln!(f, "borders   scores of last labels")?,
-            (true, true) => writeln!(f, "borders   scores of first and last labels")?,
+            (true, false) => writeln!(f, "borders   scores for first labels")?,
+            (false, true) => writeln!(f, "borders   scores for last labels")?,
+            (true, true) => writeln!(f, "borders   scores for first and last labels")?,
         }
         match self.voters {
             Some(voters) => {
-                writeln!(f, "ensemble  {} members vote; weights are the last one's", grouped(voters))
+                writeln!(
+                    f,
+                    "ensemble  {} members vote; the weights shown are those of the last",
+                    grouped(voters)
+                )
             }
             None => Ok(()),
         }
@@ -214,7 +218,7 @@ fn weight(weight: f32) -> String {
     format!("{weight:+.4}")
 }
 
-/// A name on one line, whatever it holds.
+/// A name on one line, with control characters escaped.
 fn shown(name: &str) -> String {
     if name.contains(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
 }

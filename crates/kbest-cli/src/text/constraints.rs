@@ -1,4 +1,4 @@
-//! What labels may follow one another, as users say it.
+//! Which labels may follow one another, as requested by the user.
 
 use crate::failure::{Failure, Result};
 use clap::Args;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// Options that constrain paths.
 #[derive(Debug, Args)]
 pub(crate) struct Constraints {
-    /// Allow only label sequences that a scheme allows (auto, iob1, iob2, ioe1, ioe2, iobes, bilou, bmes: roles and
-    /// types as the labels' names spell them), or that a file of transitions does; given several times, all of them hold
-    #[arg(long, value_name = "SCHEME|FILE")]
+    /// Allow only label sequences that RULE allows: a scheme (auto, iob1, iob2, ioe1, ioe2, iobes, bilou, bmes) or a
+    /// transition file; may be repeated, then all rules apply
+    #[arg(long, value_name = "RULE")]
     constraints: Vec<String>,
 }
 
 impl Constraints {
-    /// A tagger that obeys.
+    /// A tagger that obeys the constraints.
     pub(crate) fn tagger(&self, model: &Arc<Model>, decoder: Decoder) -> Result<Tagger> {
         let tagger = Tagger::new(model.clone()).with_decoder(decoder);
         let mut all: Option<Transitions> = None;
@@ -42,7 +42,8 @@ fn transitions(said: &str, labels: &LabelSet) -> Result<Transitions> {
         let Some(tagging) = Tagging::detect(labels.names()) else {
             let example = labels.names().next().unwrap_or_default();
             return Err(Failure::Usage(format!(
-                "--constraints {said}: expected labels that spell spans, such as B-X and I-X, got labels such as {example}"
+                "--constraints {said}: expected labels that encode spans, such as B-X and I-X, \
+                 got labels such as {example}"
             )));
         };
         let tagging = Tagging { scheme: by_name.unwrap_or(tagging.scheme), ..tagging };
@@ -53,7 +54,7 @@ fn transitions(said: &str, labels: &LabelSet) -> Result<Transitions> {
         std::io::ErrorKind::NotFound => {
             let schemes: Vec<&str> = Scheme::NAMES.iter().map(|(name, _)| *name).collect();
             Failure::Usage(format!(
-                "--constraints: expected auto, {} or a file of transitions, got `{said}`, which is none",
+                "--constraints: expected auto, {} or a transition file, got `{said}`, which is neither",
                 schemes.join(", ")
             ))
         }

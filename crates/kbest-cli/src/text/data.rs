@@ -8,22 +8,23 @@ use kbest::columns::{
 use kbest::{Model, Sequence};
 use std::path::{Path, PathBuf};
 
-/// Options that say what the data looks like.
+/// Options that describe the data.
 #[derive(Debug, Args)]
 pub(crate) struct Data {
-    /// Format: columns, items (CRFsuite), conllu, jsonl [default: by the file's ending, the model's, else columns]
+    /// Format: columns, items (CRFsuite), conllu, jsonl [default: by file extension, else the model's, else columns]
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// Label of CoNLL-U data: fields joined by `+`, such as upos, xpos, upos+feats [default: the model's, else upos]
+    /// CoNLL-U: fields that form the label, joined by `+`, such as upos, xpos, upos+feats [default: the model's, else
+    /// upos]
     #[arg(long, value_name = "FIELDS")]
     label: Option<String>,
-    /// Columns that features see in CoNLL-U data, comma-separated [default: form]
+    /// CoNLL-U: fields that features see, comma-separated [default: the model's, else form]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Columns are separated by single tabs, so that cells may be empty or hold blanks
+    /// Columns: separated by single tabs, so that cells may be empty or contain spaces
     #[arg(long)]
     tabs: bool,
-    /// Read `__COLON__` in the names of items as a colon
+    /// Items: read `__COLON__` in names as a colon
     #[arg(long)]
     colon_words: bool,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Source {
 }
 
 impl Data {
-    /// How to read this file. What is not said is as the model remembers it.
+    /// How to read this file. Options not given default to those stored in the model.
     pub(crate) fn source(&self, path: Option<&Path>, model: Option<&Model>) -> Result<Source> {
         let mut text = model.and_then(Model::text_format).cloned().unwrap_or_default();
         if let Some(name) = &self.format {
@@ -63,7 +64,7 @@ impl Source {
         &self.text
     }
 
-    /// Whether lines are columns and nothing else.
+    /// Whether the format is plain columns.
     pub(crate) fn is_columns(&self) -> bool {
         self.text.format == Format::Columns
     }
@@ -77,7 +78,7 @@ impl Source {
         self.text.clone().into()
     }
 
-    /// Opens a file with labels, and with something in it; stdin for none or `-`.
+    /// Opens a file with labels that must not be empty; stdin for none or `-`.
     pub(crate) fn open_labelled(&self, path: Option<&Path>) -> Result<Reader> {
         Self::open(path, &self.options().labelled(true).required(true))
     }
@@ -100,7 +101,7 @@ impl Source {
     }
 }
 
-/// All labelled sequences of these files, and how the first one was read.
+/// All labelled sequences of these files, and how the first file was read.
 pub(crate) fn read_labelled(
     data: &Data,
     paths: &[PathBuf],
@@ -121,7 +122,7 @@ pub(crate) fn read_labelled(
     )
 }
 
-/// All sequences of these files as they are, labels or not, and how the first one was read.
+/// All sequences of these files, labelled or not, and how the first file was read.
 pub(crate) fn read_unlabelled(data: &Data, paths: &[PathBuf]) -> Result<(Vec<Sequence>, Source)> {
     read_all(data, paths, None, |source, path| source.open_to_tag(path, false), |_, _| Ok(()))
 }

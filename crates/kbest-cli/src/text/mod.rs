@@ -1,4 +1,4 @@
-//! What the commands on text share: which files, in which format, read and written by how many threads, and constraints.
+//! Shared by the commands that work on text: files and their formats, threads, constraints.
 
 mod constraints;
 mod data;
@@ -10,7 +10,7 @@ pub(crate) use pipeline::in_order;
 
 use crate::failure::{Failure, Result};
 
-/// The number of threads asked for; all cores unless said.
+/// The number of threads requested; by default all cores.
 pub(crate) fn threads(asked: Option<usize>) -> Result<usize> {
     match asked {
         Some(0) => Err(Failure::Usage("--threads: expected at least 1, got 0".into())),

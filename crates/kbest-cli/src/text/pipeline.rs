@@ -1,7 +1,7 @@
 //! Sequences from a reader through many threads, in order.
 //!
-//! The caller's thread reads and writes, workers answer ([`Pipeline`]). Batches travel with their sequences and their text,
-//! and are used again and again: memory follows the batch and not the file.
+//! The caller's thread reads and writes, workers answer ([`Pipeline`]). Batches carry their sequences and their output
+//! text and are reused: memory depends on the size of a batch, not on that of the file.
 
 use crate::failure::{Failure, Result};
 use kbest::Sequence;
@@ -13,21 +13,21 @@ use kbest::pipeline::Pipeline;
 pub(crate) struct Answered {
     /// The text to write.
     pub(crate) text: Vec<u8>,
-    /// Sequences it is about.
+    /// Number of sequences answered.
     pub(crate) sequences: usize,
 }
 
-/// Sequences that travel together, and what became of them. Sequences behind the lines are spare.
+/// Sequences that travel together, and their answers. Sequences beyond `lines.len()` are spare.
 #[derive(Default)]
 struct Batch {
     sequences: Vec<Sequence>,
-    lines: Vec<u64>, // that the sequences begin with
+    lines: Vec<u64>, // first line of each sequence
     answered: Answered,
-    failure: Option<Failure>, // of what comes next: a sequence, or reading on
+    failure: Option<Failure>, // of the next sequence, or of reading it
 }
 
 impl Batch {
-    /// Reads about so many positions; false at the end. A failure to read waits for its turn behind the sequences before it.
+    /// Reads about `enough` positions; false at the end. A read error is reported after the sequences before it.
     fn fill(&mut self, reader: &mut Reader, enough: usize) -> bool {
         self.lines.clear();
         self.answered.text.clear();
@@ -52,7 +52,7 @@ impl Batch {
         !self.lines.is_empty()
     }
 
-    /// Answers the sequences, up to the first that fails.
+    /// Answers the sequences up to the first that fails.
     fn answer(&mut self, worker: &mut impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()>, file: &str) {
         for (sequence, line) in self.sequences.iter().zip(&self.lines) {
             if let Err(failure) = worker(sequence, &mut self.answered.text) {
@@ -64,8 +64,8 @@ impl Batch {
     }
 }
 
-/// Answers every sequence with one of the workers and writes the answers in the order of the sequences. What comes before a
-/// failure is written; of a sequence that fails, nothing.
+/// Answers every sequence with one of the workers and writes the answers in the order of the sequences. Everything
+/// before a failure is written, but nothing of the sequence that fails.
 pub(crate) fn in_order<W>(
     reader: &mut Reader,
     workers: Vec<W>,
@@ -80,7 +80,7 @@ where
     };
     let mut pipeline = Pipeline::new(workers.into_iter().map(on_batches).collect());
     let mut batch = Batch::default();
-    let mut failed = false; // to read: there is no reading on
+    let mut failed = false; // once reading fails, it does not continue
     while pipeline.advance(&mut batch, |batch, enough| {
         let more = !failed && batch.fill(reader, enough);
         failed |= batch.failure.is_some();
@@ -92,7 +92,7 @@ where
     Ok(())
 }
 
-/// Says which sequence could not be answered.
+/// Adds the place of the sequence that could not be answered.
 fn at(file: &str, line: u64, failure: Failure) -> Failure {
     match failure {
         Failure::Library(error) => Failure::input(&format!("{file}:{line}"), error),

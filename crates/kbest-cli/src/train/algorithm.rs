@@ -1,7 +1,7 @@
 //! Which trainer, with which options.
 //!
-//! A new one needs a [`Name`], its options (each of which says in [`Algorithm::check`] whose it is) and an arm of
-//! [`Algorithm::trainer`].
+//! A new one needs a [`Name`], a line in `kbest train --help`, its options (which [`Algorithm::check`] assigns to it)
+//! and an arm of [`Algorithm::trainer`].
 
 use crate::failure::{Failure, Result};
 use crate::text;
@@ -14,25 +14,18 @@ use kbest::train::{
 use kbest::{Decoder, Model, Sequence};
 use std::sync::Arc;
 
-/// A trainer of models of text.
+/// A trainer of text models.
 pub(super) type AnyTrainer = dyn Trainer<Model = Model>;
 
-/// The training algorithm.
+/// The training algorithm. `kbest train --help` describes each below the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// Perceptron, mean of the weights over all moments
     Averaged,
-    /// Perceptron, last weights
     Perceptron,
-    /// Perceptron, every intermediate weight vector votes; for small problems
     Voted,
-    /// Passive-aggressive: corrections as long as needed, averaged
     Pa,
-    /// Conditional random field: labels get probabilities
     Crf,
-    /// Hidden Markov model, by counts
     Hmm,
-    /// Hidden Markov model of data without labels: finds --states of its own
     BaumWelch,
 }
 
@@ -47,54 +40,53 @@ impl Name {
 /// How a CRF is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Optimizer {
-    /// All data at each step; with --c1, OWL-QN
     #[default]
     Lbfgs,
-    /// A few sequences at each step
     Sgd,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Algorithm {
     /// Training algorithm
-    #[arg(long, value_enum, default_value = "averaged")]
+    #[arg(long, value_enum, value_name = "NAME", default_value = "averaged")]
     algorithm: Name,
-    /// Seed of the order of sequences
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    /// Seed for the order of sequences (baum-welch: for the random start)
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads; perceptrons of several threads learn apart and are averaged after each pass [default: 1; crf: all cores]
+    /// Number of threads; perceptrons train separately on each and are averaged after each pass [default: 1; crf: all
+    /// cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Decoder of the perceptrons, see `kbest decoders`; `beam:16` corrects at the first error that it cannot mend
+    /// perceptrons: decoder (see `kbest decoders`); with `beam:16`, updates at the first error it cannot recover from
     /// [default: auto]
     #[arg(long, value_name = "NAME")]
     decoder: Option<String>,
-    /// pa: longest correction [default: 1]
-    #[arg(long, value_name = "C")]
+    /// pa: largest correction [default: 1]
+    #[arg(long, value_name = "X")]
     longest: Option<f32>,
-    /// crf: how it is fitted [default: lbfgs]
+    /// crf: optimizer; lbfgs uses all data in each step (OWL-QN with --c1), sgd a few sequences [default: lbfgs]
     #[arg(long, value_enum, value_name = "NAME")]
     optimizer: Option<Optimizer>,
-    /// crf: strength of the L1 term, which makes most weights zero; lbfgs only [default: 0]
-    #[arg(long, value_name = "C1")]
+    /// crf with lbfgs: strength of L1 regularization, which makes most weights zero [default: 0]
+    #[arg(long, value_name = "X")]
     c1: Option<f64>,
-    /// crf: strength of the L2 term [default: 1]
-    #[arg(long, value_name = "C2")]
+    /// crf: strength of L2 regularization [default: 1]
+    #[arg(long, value_name = "X")]
     c2: Option<f64>,
-    /// crf: weights for labels that a feature was never seen with, too
+    /// crf: also give weights to labels that a feature was never seen with
     #[arg(long)]
     all_states: bool,
-    /// crf: weights for pairs of labels that were never seen, too
+    /// crf: also give weights to label pairs that were never seen
     #[arg(long)]
     all_transitions: bool,
     /// crf with sgd: size of the first step [default: 0.1]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "X")]
     rate: Option<f64>,
-    /// crf with sgd: sequences a step [default: 1]
+    /// crf with sgd: sequences per step [default: 1]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
-    /// hmm, baum-welch: added to every count, so that nothing is impossible
-    #[arg(long, value_name = "COUNT")]
+    /// hmm, baum-welch: added to every count, so that nothing is impossible [default: 0.01; label pairs of hmm: 0.1]
+    #[arg(long, value_name = "X")]
     smoothing: Option<f64>,
     /// baum-welch: number of hidden states
     #[arg(long, value_name = "N")]
@@ -102,7 +94,7 @@ pub(super) struct Algorithm {
 }
 
 impl Algorithm {
-    /// Refuses options of other algorithms, which would be without effect.
+    /// Refuses options of other algorithms, which would have no effect.
     pub(super) fn check(&self) -> Result<()> {
         let options: [(&str, bool, &[Name]); 11] = [
             ("--decoder", self.decoder.is_some(), Name::PERCEPTRONS),
@@ -121,7 +113,7 @@ impl Algorithm {
             if given && !owners.contains(&self.algorithm) {
                 let owners: Vec<String> = owners.iter().map(|name| name.as_typed()).collect();
                 return Err(Failure::Usage(format!(
-                    "{option}: expected with --algorithm {}, got {}",
+                    "{option}: expected --algorithm {}, got {}",
                     owners.join(" or "),
                     self.name()
                 )));
@@ -129,7 +121,7 @@ impl Algorithm {
         }
         for (option, given) in [("--rate", self.rate.is_some()), ("--batch", self.batch.is_some())] {
             if given && self.optimizer != Some(Optimizer::Sgd) {
-                return Err(Failure::Usage(format!("{option}: expected with --optimizer sgd, got lbfgs")));
+                return Err(Failure::Usage(format!("{option}: expected --optimizer sgd, got lbfgs")));
             }
         }
         text::threads(self.threads).map(|_| ())
@@ -142,18 +134,18 @@ impl Algorithm {
         }
     }
 
-    /// Whether small weights may be left out of its models.
+    /// Whether its models can be pruned.
     pub(super) fn can_be_pruned(&self) -> bool {
         self.algorithm != Name::Voted
     }
 
-    /// Features that the algorithm brings with it.
+    /// The algorithm's own features, if it has any.
     pub(super) fn feature_source(&self) -> Option<FeatureSource> {
         let hidden = matches!(self.algorithm, Name::Hmm | Name::BaumWelch);
         hidden.then_some(FeatureSource::Preset(Preset::Hmm))
     }
 
-    /// Whether it learns without labels.
+    /// Whether it trains on unlabelled data.
     pub(super) fn is_unsupervised(&self) -> bool {
         self.algorithm == Name::BaumWelch
     }
@@ -161,7 +153,7 @@ impl Algorithm {
     /// The trainer for sequences without labels.
     pub(super) fn unsupervised(&self, sequences: &[Sequence]) -> Result<BaumWelch> {
         let Some(states) = self.states else {
-            return Err(Failure::Usage("--algorithm baum-welch: expected --states, got none".into()));
+            return Err(Failure::Usage("--algorithm baum-welch: expected --states N, got none".into()));
         };
         let usual = BaumWelchOptions::default();
         let smoothing = self.smoothing.unwrap_or(usual.smoothing);
@@ -236,9 +228,9 @@ impl Algorithm {
         })
     }
 
-    /// What the course of training depends on, as text.
+    /// Everything that the course of training depends on, as text.
     pub(super) fn depends_on(&self) -> String {
-        // The sums of a CRF do not depend on the number of threads, so a run may go on with another.
+        // The sums of a CRF do not depend on the number of threads, so a run may resume with another number.
         let threads = if self.algorithm == Name::Crf { None } else { Some(self.threads.unwrap_or(1)) };
         let Algorithm {
             algorithm,
@@ -265,7 +257,7 @@ impl Algorithm {
         )
     }
 
-    /// The name users say.
+    /// The name as users type it.
     pub(super) fn name(&self) -> String {
         self.algorithm.as_typed()
     }

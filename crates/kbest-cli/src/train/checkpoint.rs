@@ -1,4 +1,4 @@
-//! Files beside the model that let a killed run go on.
+//! Files beside the model from which an interrupted run resumes.
 
 use super::algorithm::{Algorithm, AnyTrainer};
 use crate::failure::{Failure, Result};
@@ -32,7 +32,7 @@ impl Checkpoint {
         &self.best
     }
 
-    /// Keeps what the next run needs.
+    /// Writes what the next run needs.
     pub(super) fn keep(&self, end: &EpochEnd<'_, Model>, trainer: &AnyTrainer) -> Result<()> {
         if let Some(model) = end.best_model {
             model.save(&self.best)?;
@@ -40,7 +40,7 @@ impl Checkpoint {
         write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))
     }
 
-    /// Brings the trainer to where the last run was; to the beginning if there was none.
+    /// Restores the trainer to where the last run stopped; to the beginning if there was none.
     pub(super) fn resume(&self, trainer: &mut AnyTrainer) -> Result<Standing> {
         let bytes = match std::fs::read(&self.state) {
             Ok(bytes) => bytes,
@@ -51,10 +51,10 @@ impl Checkpoint {
         Ok(load_checkpoint(&file, &bytes, self.fingerprint, trainer)?)
     }
 
-    /// The model is written: nothing to go on with.
+    /// Removes the files once the model is written.
     pub(super) fn remove(&self) {
         for path in [&self.state, &self.best] {
-            let _ = std::fs::remove_file(path); // often not there; if it cannot be removed, it does no harm
+            let _ = std::fs::remove_file(path); // often absent; harmless if it cannot be removed
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `kbest train`: labelled text in, a model out.
 //!
 //! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
-//! model so far (`MODEL.best`); both go when the model itself is written. `--resume` goes on from there.
+//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there.
 
 mod algorithm;
 mod checkpoint;
@@ -21,63 +21,77 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Learn a model from labelled text
+/// Train a model on labelled text
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest train train.tsv -m model.kbest
   kbest train train.tsv -m model.kbest --template template --dev dev.tsv
-  kbest train train.conllu -m model.kbest --label upos+feats --features morphology
+  kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
 
-Data: columns separated by blanks or tabs, the last one the label, a blank line after each sequence; or see --format.
+Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
+formats see --format.
 
-Feature sets for people without a template:
-  words       first column: words around, word pairs, prefixes and suffixes, shape
-  morphology  first column: made for rich tag sets, endings above all
-  columns     all columns around, pairs of neighbours
-Without --template and --features: `words` for one column, `columns` for more, the attributes for CRFsuite items.")]
+Algorithms:
+  averaged    perceptron, averaged over all intermediate weight vectors
+  perceptron  perceptron, final weights
+  voted       perceptron, every intermediate weight vector votes; for small
+              problems
+  pa          passive-aggressive: corrections as large as needed, averaged
+  crf         conditional random field: labels get probabilities
+  hmm         hidden Markov model, by counting
+  baum-welch  hidden Markov model of unlabelled data, with --states states
+
+Feature sets:
+  words       first column: nearby words, word pairs, prefixes, suffixes, shape
+  morphology  first column: for rich tag sets, with an emphasis on endings
+  columns     nearby cells of every column, pairs of neighbours
+  hmm         first column: the word, suffixes of rare words; the features of
+              the algorithms hmm and baum-welch
+Without --template and --features, the set is `words` for one column and `columns` for several; for CRFsuite items, \
+the features are the attributes.")]
 pub(crate) struct Arguments {
-    /// Labelled data; stdin if none, or `-`
+    /// Labelled data; stdin if absent or `-`
     #[arg(value_name = "DATA")]
     files: Vec<PathBuf>,
     /// File to write the model to
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
-    /// CRF++ template
+    /// CRF++ template that defines the features
     #[arg(long, value_name = "FILE", conflicts_with = "features")]
     template: Option<PathBuf>,
-    /// Ready-made feature set: words, morphology, columns
-    #[arg(long, value_name = "PRESET")]
+    /// Ready-made feature set: words, morphology, columns, hmm (see below)
+    #[arg(long, value_name = "SET")]
     features: Option<String>,
-    /// Leave out features seen fewer times than this
+    /// Ignore features seen fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_frequency: u32,
     #[command(flatten)]
     algorithm: Algorithm,
-    /// Passes over the data, at most [default: 10; crf with lbfgs: 100]
+    /// Maximum number of passes over the data [default: 10; baum-welch and crf with lbfgs: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
-    /// Held-out data: the model that does best on it is kept
+    /// Held-out data: keep the model that does best on it
     #[arg(long, value_name = "FILE")]
     dev: Option<PathBuf>,
-    /// With --dev: stop after this many passes without anything better
+    /// With --dev: stop after N passes without improvement
     #[arg(long, value_name = "N", default_value_t = 5)]
     patience: usize,
-    /// Go on where an earlier run with the same data and options was stopped
+    /// Continue an interrupted run with the same data and options
     #[arg(long)]
     resume: bool,
-    /// Drop weights smaller than this from the finished model, and tell what that does to its accuracy
+    /// Drop weights smaller than this from the finished model, and report the accuracy before and after
     #[arg(long, value_name = "WEIGHT")]
     prune: Option<f32>,
-    /// Keep features that got no weight in the model
+    /// Keep features without weights in the model
     #[arg(long, conflicts_with = "prune")]
     keep_features: bool,
     #[command(flatten)]
     data: Data,
-    /// Print what was done as JSON, on stdout
+    /// Print a report as JSON on stdout
     #[arg(long)]
     json: bool,
-    /// Tell nothing but errors
+    /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
 }
@@ -129,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data")),
         &mut report,
     )?;
-    // Features that never mattered cost memory and time and change no score.
+    // Features without weights cost memory and time and change no score.
     let keeps_features = arguments.keep_features || model.voters().is_some();
     let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
     let model = with_about(model, arguments, &source, &standing)?;
@@ -139,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     report.finish(&arguments.model, begun.elapsed())
 }
 
-/// Learns from text alone. No checkpoint: a round is short, and there is nothing to hold out.
+/// Trains on unlabelled text. No checkpoint: a round is short, and there is no held-out data.
 fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     let given = [
         ("--dev", arguments.dev.is_some()),
@@ -149,7 +163,10 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
         ("--features", arguments.features.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        return Err(Failure::Usage(format!("{option}: expected an algorithm that learns from labels")));
+        return Err(Failure::Usage(format!(
+            "{option}: expected an algorithm that trains on labels, got {}",
+            arguments.algorithm.name()
+        )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
     let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
@@ -162,7 +179,7 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     report.finish(&arguments.model, begun.elapsed())
 }
 
-/// Refuses now what would fail only after hours of training.
+/// Refuses early what would otherwise fail after hours of training.
 fn check(arguments: &Arguments) -> Result<()> {
     arguments.algorithm.check()?;
     if arguments.epochs == Some(0) {
@@ -177,11 +194,11 @@ fn check(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Usage(format!("--prune: expected an algorithm without votes, got {name}")));
         }
     }
-    drop(Output::create(Some(&arguments.model))?); // a folder that cannot be written to
+    drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
     Ok(())
 }
 
-/// Trains, telling how it goes and keeping what a resumed run needs.
+/// Trains, reports progress and keeps what a resumed run needs.
 fn learn(
     schedule: &Schedule,
     trainer: &mut AnyTrainer,
@@ -207,13 +224,14 @@ fn learn(
     )
 }
 
-/// Where features come from: what was asked for, else what suits the data.
+/// Where features come from: as requested, else what suits the data.
 fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
     if let Some(source) = arguments.algorithm.feature_source() {
         return match (&arguments.template, &arguments.features) {
             (None, None) => Ok(source),
             _ => Err(Failure::Usage(
-                "--template and --features: an HMM has features of its own, expected neither".into(),
+                "--template, --features: expected neither with --algorithm hmm, which has its own features"
+                    .into(),
             )),
         };
     }
@@ -222,8 +240,9 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
         let template = read_template(path)?;
         if template.columns() > columns && !source.is_items() {
             let got = template.columns() - 1;
-            let problem =
-                format!("expected columns below {columns}, as the data has besides the label, got {got}");
+            let problem = format!(
+                "expected column numbers below {columns} (the data's columns without the label), got {got}"
+            );
             return Err(Failure::input(&path.display().to_string(), problem));
         }
         return Ok(FeatureSource::Template(template));
@@ -242,7 +261,7 @@ fn read_template(path: &Path) -> Result<Template> {
     Ok(Template::parse_bytes(&text, &path.display().to_string())?)
 }
 
-/// Drops small weights, and tells what that does to the accuracy on `sequences`.
+/// Drops small weights, and reports the accuracy on `sequences` before and after.
 fn prune(
     model: Model,
     threshold: Option<f32>,
@@ -266,7 +285,7 @@ fn prune(
     Ok(Arc::into_inner(after).expect("the taggers that shared the model are gone"))
 }
 
-/// The model with what is worth knowing about where it comes from.
+/// The model with remarks on its origin.
 fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
     let mut parts = model.into_parts();
     let text = |name: &str, value: String| (name.to_owned(), value);

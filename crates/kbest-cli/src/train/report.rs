@@ -1,4 +1,4 @@
-//! What training tells: lines on stderr for people, one JSON object on stdout for programs.
+//! The report of training: lines on stderr for people, one JSON object on stdout for programs.
 
 use crate::failure::Result;
 use crate::output::Output;
@@ -43,7 +43,7 @@ struct EpochLine {
     tokens_per_second: f64,
 }
 
-/// What dropping small weights did.
+/// The effect of dropping small weights.
 #[derive(Serialize)]
 pub(super) struct Pruned {
     pub(super) threshold: f32,
@@ -62,7 +62,7 @@ impl Report {
         self.quiet
     }
 
-    /// A stderr that is gone has nobody to tell.
+    /// Prints a line on stderr, unless quiet; a closed stderr is ignored.
     fn say(&self, line: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{line}");
@@ -86,7 +86,7 @@ impl Report {
     }
 
     pub(super) fn resumed(&self, epochs: usize) {
-        self.say(&format!("going on after epoch {epochs}"));
+        self.say(&format!("resuming after epoch {epochs}"));
     }
 
     pub(super) fn epoch(&mut self, schedule: &Schedule, end: &EpochEnd<'_, Model>, took: Duration) {
@@ -139,7 +139,7 @@ impl Report {
         self.told.bytes = std::fs::metadata(model).map_or(0, |data| data.len());
         self.told.seconds = took.as_secs_f64();
         let bytes = grouped(self.told.bytes as usize);
-        self.say(&format!("{}: {bytes} bytes, {:.1} s in all", self.told.model, self.told.seconds));
+        self.say(&format!("{}: {bytes} bytes, {:.1} s in total", self.told.model, self.told.seconds));
         if self.json {
             let mut output = Output::create(None)?;
             serde_json::to_writer_pretty(&mut output, &self.told).map_err(std::io::Error::from)?;

@@ -1,4 +1,4 @@
-//! Writing `.npz` files, good and bad, and running the binary.
+//! Writes `.npz` files, good and bad, and runs the binary.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)] // each test file uses its part; tests may panic
 
 use assert_cmd::Command;
@@ -36,7 +36,7 @@ pub fn f64s(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// An `.npz` in the making.
+/// An `.npz` under construction.
 #[derive(Clone, Default)]
 pub struct Npz {
     entries: Vec<(String, Vec<u8>)>,

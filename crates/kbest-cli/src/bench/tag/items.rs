@@ -1,4 +1,4 @@
-//! The features of a file as CRFsuite's items, so that it can be compared on the same ones.
+//! Writes the features of a file as CRFsuite items, for comparison on the same features.
 
 use crate::failure::Result;
 use crate::output::Output;

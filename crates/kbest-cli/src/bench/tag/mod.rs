@@ -1,4 +1,4 @@
-//! `kbest bench tag`: where the time of tagging goes, from text to text.
+//! `kbest bench tag`: where tagging spends its time, from text to text.
 
 mod items;
 mod report;
@@ -16,30 +16,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Time the stages of tagging: read, extract features, score, decode, write
-///
-/// One thread; of each block of sequences the best of N rounds. What is written goes nowhere.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   kbest bench tag model.kbest test.tsv
   kbest bench tag model.kbest test.tsv --repeat 20 --decoder viterbi-simd --json
 
-The row `whole` is the same work undivided, sequence by sequence.")]
+Runs on one thread; of each block of sequences the best round counts; the output is discarded. The row `whole` is the \
+same work sequence by sequence, not divided into stages.")]
 pub(super) struct Arguments {
-    /// The model
+    /// The model, in any format that `kbest convert` reads
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// The file to label
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Rounds
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 5)]
     repeat: usize,
-    /// Decoder, see `kbest decoders`
+    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
     #[command(flatten)]
     data: Data,
-    /// Also write the features as CRFsuite's items to this file; FILE must have labels
+    /// Also write the features to OUT as CRFsuite items; FILE must have labels
     #[arg(long, value_name = "OUT")]
     items: Option<PathBuf>,
     /// Print JSON
@@ -54,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let decoder = Decoder::by_name(&arguments.decoder)?;
     let model = Arc::new(Model::load_any(&arguments.model)?);
     if model.voters().is_some() {
-        let problem = "expected one set of weights, got an ensemble that votes";
+        let problem = "expected one set of weights, got a voting ensemble";
         return Err(Failure::input(&arguments.model.display().to_string(), problem));
     }
     let source = arguments.data.source(Some(&arguments.file), Some(&model))?;
@@ -76,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     drop(progress);
     if report.is_empty() {
-        let problem = "expected a sequence to label, got none";
+        let problem = "expected at least one sequence to label, got none";
         return Err(Failure::input(&arguments.file.display().to_string(), problem));
     }
     report.finish(&times);

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! The report of the measurement, for people and for programs.
 
 use super::stages::{STAGES, Times};
 use crate::table;
@@ -13,9 +13,9 @@ pub(super) struct Report {
     sequences: usize,
     tokens: usize,
     level: &'static str,
-    /// Known node features of a token.
+    /// Known node features per token.
     features_per_token: f64,
-    /// Bytes of weights that scoring a token reads.
+    /// Bytes of weights read per token when scoring.
     weight_bytes_per_token: f64,
     /// From text to text, undivided.
     tokens_per_second: f64,
@@ -25,7 +25,7 @@ pub(super) struct Report {
 #[derive(Debug, Serialize)]
 struct Stage {
     stage: &'static str,
-    /// Best of every block.
+    /// Sum of the best times of all blocks.
     seconds: f64,
     ns_per_token: f64,
 }
@@ -67,12 +67,12 @@ impl Report {
         self.weight_bytes_per_token /= tokens;
         for (i, stage) in STAGES.into_iter().enumerate() {
             let seconds = times.seconds(i);
-            self.tokens_per_second = tokens / seconds; // of the whole at last
+            self.tokens_per_second = tokens / seconds; // the last stage is the whole
             self.stages.push(Stage { stage, seconds, ns_per_token: 1e9 * seconds / tokens });
         }
     }
 
-    /// For people.
+    /// The report as text.
     pub(super) fn text(&self) -> String {
         let row = |stage: &Stage| {
             let name = stage.stage.to_owned();
@@ -80,7 +80,8 @@ impl Report {
         };
         let rows: Vec<Vec<String>> = self.stages.iter().map(row).collect();
         format!(
-            "{} sequences, {} tokens, {} labels, one thread, {}\n{} features and {} bytes of weights a token\n\n{}\n{} tokens/s\n",
+            "{} sequences, {} tokens, {} labels, one thread, {}\n{} features and {} bytes of weights per token\n\n\
+             {}\n{} tokens/s\n",
             table::grouped(self.sequences),
             table::grouped(self.tokens),
             table::grouped(self.labels),
@@ -93,7 +94,7 @@ impl Report {
     }
 }
 
-/// What of a row is read, where it begins and ends included.
+/// Bytes read for a row, including where it begins and ends.
 fn bytes(row: Row<'_>) -> usize {
     2 * size_of::<u32>()
         + match row {

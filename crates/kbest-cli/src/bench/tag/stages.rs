@@ -1,8 +1,9 @@
 //! The stages, block by block.
 //!
-//! Stages take turns on blocks of sequences, so that a block pays for one look at the clock a stage, and not a token. Blocks
-//! are small enough for their scores to stay in a core's own cache, as those of a single sequence do when `kbest tag` works.
-//! Blocks are the same in every round, and of each the best round counts: what disturbs a round seldom hits all of them.
+//! Stages take turns on blocks of sequences, so that the clock is read once per block and stage, not per token. Blocks
+//! are small enough for their scores to stay in a core's own cache, as those of a single sequence do in `kbest tag`.
+//! Blocks are the same in every round, and the best round of each counts: a disturbance seldom hits the same block in
+//! all rounds.
 
 use crate::failure::Result;
 use crate::text::Source;
@@ -14,15 +15,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Tokens in a block at most, and scores.
+/// Maximum numbers of tokens and of scores per block.
 const TOKENS: usize = 1000;
 const SCORES: usize = 1 << 16;
 
-/// What is timed.
+/// The stages that are timed.
 pub(super) const STAGES: [&str; 6] = ["read", "extract", "score", "decode", "write", "whole"];
 const WHOLE: usize = 5;
 
-/// Best seconds of every stage, by block.
+/// Best seconds of every stage, per block.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     blocks: Vec<[f64; STAGES.len()]>,
@@ -37,7 +38,7 @@ impl Times {
         *best = best.min(seconds);
     }
 
-    /// Seconds of all blocks.
+    /// Sum over all blocks.
     pub(super) fn seconds(&self, stage: usize) -> f64 {
         self.blocks.iter().map(|block| block[stage]).sum()
     }
@@ -51,7 +52,7 @@ pub(super) struct Work<'a> {
     pub(super) file: &'a Path,
 }
 
-/// One sequence on its way; filled again and again.
+/// One sequence on its way through the stages; reused.
 #[derive(Default)]
 pub(super) struct Item {
     sequence: Sequence,
@@ -65,7 +66,7 @@ impl Work<'_> {
         (SCORES / self.model.labels().len()).clamp(1, TOKENS)
     }
 
-    /// One round, a stage at a time. `done` sees every sequence, untimed.
+    /// One round, stage by stage. `done` sees every sequence, untimed.
     pub(super) fn in_stages(&self, times: &mut Times, mut done: impl FnMut(&Item)) -> Result<()> {
         let mut reader = self.source.open_to_tag(Some(self.file), false)?;
         let mut writer = Writer::new(Vec::new(), self.source.writer_options());
@@ -131,7 +132,7 @@ impl Work<'_> {
     }
 }
 
-/// Reads sequences until there is no more room; gives their number.
+/// Reads sequences until there is no more room; returns their number.
 fn fill(reader: &mut Reader, items: &mut Vec<Item>, room: usize) -> Result<usize> {
     let (mut filled, mut tokens) = (0, 0);
     while tokens < room {
@@ -156,7 +157,7 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// A stage is done.
+    /// Ends a stage.
     fn lap(&mut self) {
         let now = Instant::now();
         self.times.keep(self.block, self.stage, (now - self.since).as_secs_f64());
