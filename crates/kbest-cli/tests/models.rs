@@ -158,7 +158,7 @@ fn nothing_is_overwritten_by_what_is_no_model() {
     fs::write(folder.join("cut.txt"), &CRFPP[..CRFPP.len() - 8]).unwrap();
     fs::write(folder.join("out.kbest"), "precious").unwrap();
     for (input, output, expected) in [
-        ("text", "out.kbest", "expected a model of kbest or CRFsuite"),
+        ("text", "out.kbest", "expected a kbest or CRFsuite model"),
         ("cut.txt", "out.kbest", "cut.txt:"),
         ("nosuch", "out.kbest", "nosuch"),
         ("crfpp.txt", "crfpp.txt", "expected another file"),
