@@ -6,9 +6,9 @@
 //! model file: the same on every platform and in every version.
 //!
 //! **The table.** The number of slots is a power of two, at most two thirds of them taken. A slot holds 32 bits of the
-//! key's hash, the *tag*, above its number plus one; 0 is empty. A key goes into the first free slot from `tag * slots
-//! / 2^32` on, wrapping around. So a look-up compares adjacent tags and, nearly always, reads a key's bytes only to
-//! confirm a match; and a growing table moves slots without reading the keys.
+//! key's hash, the *tag*, above its number plus one; 0 is empty. A key goes into the first free slot at or after
+//! `tag * slots / 2^32`, wrapping around. So a look-up compares adjacent tags and, nearly always, reads a key's bytes
+//! only to confirm a match; and a growing table moves slots without reading the keys.
 //!
 //! **Cost.** A key takes its bytes, four for where it ends, and 12 to 24 for its slot. **When not.** Numbers and
 //! offsets are 32 bits wide: more than four billion keys, or bytes of keys, need another table.

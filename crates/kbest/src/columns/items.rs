@@ -1,8 +1,8 @@
 //! CRFsuite's items: label and attributes separated by tabs, one item per line.
 //!
 //! An attribute is `name` or `name:value`; `\:` is a colon and `\\` a backslash, any other backslash is literal. A line
-//! that begins with `@weight:w` sets the weight of its sequence. A value must be a finite number; CRFsuite reads
-//! anything else as 0.
+//! that begins with `@weight:w` sets the weight of its sequence. A value must be a finite number; CRFsuite reads text
+//! that is not a number as 0.
 
 use super::lines::Lines;
 use super::writer::check_cell;

@@ -127,7 +127,7 @@ impl Reader {
         Self::over(Lines::open(path.as_ref())?, options)
     }
 
-    /// Reads from anything, compressed with gzip or not; errors call it `file`.
+    /// Reads from anything, compressed with gzip or not; `file` is its name in errors.
     ///
     /// # Errors
     /// [`Error::Io`] if its first bytes cannot be read.

@@ -38,7 +38,7 @@ impl Model {
         Self::from_any_bytes(&bytes, &name)
     }
 
-    /// As [`Model::load_any`], from the bytes of a file; errors call it `name`.
+    /// As [`Model::load_any`], from the bytes of a file; `name` is its name in errors.
     ///
     /// # Errors
     /// As for [`Model::load_any`], except [`Error::Io`].

@@ -124,7 +124,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         self.sections().to_bytes()
     }
 
-    /// A model from the bytes of its file; errors call it `name`.
+    /// A model from the bytes of its file; `name` is its name in errors.
     ///
     /// # Errors
     /// As for [`BooleanModel::load`], except [`Error::Io`].

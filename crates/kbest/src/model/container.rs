@@ -189,7 +189,7 @@ impl Container {
         Self::over(file, Vec::new(), &name, kind)
     }
 
-    /// As [`Container::open`], for a file of which `head` has already been read; errors call it `name`.
+    /// As [`Container::open`], for a file of which `head` has already been read; `name` is its name in errors.
     pub(crate) fn over(mut file: File, mut head: Vec<u8>, name: &str, kind: Kind) -> Result<Self> {
         let mut load = || {
             if let Some(map) = mapped(&file)? {
@@ -202,7 +202,7 @@ impl Container {
         Self::check(bytes, name, kind)
     }
 
-    /// As [`Container::open`], from the bytes of a file; errors call it `name`.
+    /// As [`Container::open`], from the bytes of a file; `name` is its name in errors.
     ///
     /// # Errors
     /// As for [`Container::open`], except [`Error::Io`].

@@ -81,7 +81,7 @@ impl Model {
         Ok(self.sections()?.to_bytes())
     }
 
-    /// A model from the bytes of its file; errors call it `name`.
+    /// A model from the bytes of its file; `name` is its name in errors.
     ///
     /// # Errors
     /// As for [`Model::load`], except [`Error::Io`].

@@ -9,8 +9,8 @@ use crate::feature::{FeatureId, rises_to};
 use crate::kernel::{Blob, prefetch};
 use crate::label::LabelId;
 
-/// A row with at least this many weights, and at least one per this many labels, is stored whole; so is one that is no
-/// longer when whole.
+/// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
+/// does not grow by it.
 const WHOLE_FROM: usize = 16;
 const WHOLE_PART: usize = 8;
 

@@ -5,7 +5,7 @@ use super::{Command, Part, Pattern, PatternKind, Patterns, Place};
 use crate::error::{Error, Result, quoted};
 
 impl Patterns {
-    /// Parses a file of patterns; errors call it `file`.
+    /// Parses a file of patterns; `file` is its name in errors.
     ///
     /// # Errors
     /// [`Error::Template`] with the line.

@@ -4,7 +4,7 @@ use super::{Part, Rule, Template};
 use crate::error::{Error, Result, quoted};
 
 impl Template {
-    /// Parses the text of a template; errors call it `file`.
+    /// Parses the text of a template; `file` is its name in errors.
     ///
     /// # Errors
     /// [`Error::Template`] with the line, if one begins with none of `U`, `B` and `#`, or contains a `%` that does not

@@ -61,7 +61,7 @@ pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Tr
     bytes
 }
 
-/// Restores a new trainer to where [`save_checkpoint`] was called; errors call the bytes `file`.
+/// Restores a new trainer to where [`save_checkpoint`] was called; `file` is the name of the bytes in errors.
 ///
 /// # Errors
 /// [`Error::Data`] if the bytes are damaged or belong to other data or options.

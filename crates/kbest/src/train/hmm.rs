@@ -23,9 +23,10 @@
 //! P_m(y) = (c_m(y) + k P_(m-1)(y)) / (c_m + k)
 //! ```
 //!
-//! Its score is `ln P_m(y) / P_1(y)` minus what does not depend on the label, `sum over m of ln (1 + c_m(y) / (k
-//! P_(m-1)(y)))`: again zero for everything unseen. So the path score is the logarithm of the joint probability of
-//! labels and words, except that for rare words it lacks a factor that is the same for all label sequences.
+//! Its score is `ln P_m(y) / P_1(y)` without the terms that do not depend on the label, that is, the sum over `m` of
+//! `ln (1 + c_m(y) / (k P_(m-1)(y)))`: again zero for everything unseen. So the path score is the logarithm of the
+//! joint probability of labels and words, except that for rare words it lacks a factor that is the same for all label
+//! sequences.
 //!
 //! **Papers.** Rabiner 1989; Brants, *TnT: a statistical part-of-speech tagger*, 2000, section 2.3 on suffixes, where
 //! every level has the same weight, however often it was seen.

@@ -16,7 +16,7 @@ impl Transitions {
     /// - `*` matches any characters: `*` for all labels, `B-*`, `*@PlayMusic`.
     /// - A line that begins with `#` is a comment; a backslash before `# ! ^ $ * \` makes the character literal.
     ///
-    /// Errors call the text `file`.
+    /// `file` is the name of the text in errors.
     ///
     /// # Errors
     /// [`Error::Data`] with the line, for anything else and for labels that do not exist.

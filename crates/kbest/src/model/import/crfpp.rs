@@ -35,7 +35,7 @@ impl Feature<'_> {
     }
 }
 
-/// A model from the text that CRF++ wrote; errors call it `file`.
+/// A model from the text that CRF++ wrote; `file` is its name in errors.
 ///
 /// # Errors
 /// [`Error::Data`] with the line, [`Error::Template`] for its templates.

@@ -72,7 +72,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A model from the bytes of CRFsuite's file; errors call it `file`.
+/// A model from the bytes of CRFsuite's file; `file` is its name in errors.
 ///
 /// # Errors
 /// [`Error::Data`], with the byte of the fault.

@@ -93,7 +93,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Model> {
     from_bytes(&bytes, &name)
 }
 
-/// As [`read`], from bytes; errors call them `file`.
+/// As [`read`], from bytes; `file` is their name in errors.
 ///
 /// # Errors
 /// See [`read`].

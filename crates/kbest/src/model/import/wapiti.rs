@@ -32,7 +32,7 @@ struct Observation<'a> {
     kind: PatternKind,
 }
 
-/// A model from the text that Wapiti wrote; errors call it `file`.
+/// A model from the text that Wapiti wrote; `file` is its name in errors.
 ///
 /// # Errors
 /// [`Error::Data`](crate::Error::Data) with the line, [`Error::Template`](crate::Error::Template) for its patterns.

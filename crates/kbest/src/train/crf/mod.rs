@@ -91,8 +91,8 @@ pub struct CrfOptions {
     pub all_states: bool,
     /// Weights for all pairs of labels of each edge feature, observed or not.
     pub all_transitions: bool,
-    /// Converged if the norm of the gradient is less than this times the norm of the weights (or times 1, if that is
-    /// less).
+    /// Converged if the norm of the gradient is less than this times the norm of the weights, or times 1 if that
+    /// norm is less than 1.
     pub epsilon: f64,
     /// Converged if the loss this many epochs ago exceeds the current loss by at most `delta` times the current loss.
     pub period: usize,
