@@ -159,7 +159,7 @@ fn a_bad_model_overwrites_nothing() {
     fs::write(folder.join("cut.txt"), &CRFPP[..CRFPP.len() - 8]).unwrap();
     fs::write(folder.join("out.kbest"), "precious").unwrap();
     for (input, output, expected) in [
-        ("text", "out.kbest", "expected a model of kbest or CRFsuite"),
+        ("text", "out.kbest", "expected a kbest or CRFsuite model"),
         ("cut.txt", "out.kbest", "cut.txt:"),
         ("nosuch", "out.kbest", "nosuch"),
         ("crfpp.txt", "crfpp.txt", "expected an output file different from the input"),

@@ -119,7 +119,7 @@ fn bad_options_are_explained() {
         ("tag -m nosuch.kbest good.tsv", "nosuch.kbest: No such file"),
         (
             "tag -m good.tsv good.tsv",
-            "good.tsv: expected a model of kbest or CRFsuite, or a text model of CRF++",
+            "good.tsv: expected a kbest or CRFsuite model, or a text model of CRF++",
         ),
         ("tag -m m.kbest -k 0 good.tsv", "-k: expected at least 1"),
         ("tag -m m.kbest --threads 0 good.tsv", "--threads: expected at least 1"),
@@ -154,7 +154,7 @@ fn a_checkpoint_of_something_else_is_refused() {
     let folder = folder();
     fs::write(folder.path().join("x.kbest.checkpoint"), "nonsense that is long enough").unwrap();
     let (code, message) = run(folder.path(), "train good.tsv -m x.kbest --resume");
-    assert!(code == 2 && message.contains("x.kbest.checkpoint: expected a whole checkpoint"), "{message}");
+    assert!(code == 2 && message.contains("x.kbest.checkpoint: expected a complete checkpoint"), "{message}");
     assert_eq!(
         run(folder.path(), "train good.tsv -m x.kbest -q"),
         (0, String::new()),

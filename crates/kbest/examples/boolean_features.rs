@@ -1,11 +1,12 @@
-//! Your own features as closures: learn to label melodies with chords, in the spirit of the CarpeDiem paper's music task.
+//! Your own features as closures: learn to label melodies with chords, in the spirit of the CarpeDiem paper's music
+//! task.
 //!
-//! Vertical features look at the notes of a beat, horizontal ones at two neighbouring chords and at the beat between
-//! them. A voted perceptron learns their weights from made-up melodies (paper, section 5); edges that look at the
-//! observation are asked for on demand, with the paper's bound. The model is saved and loaded again, and tags a new melody.
+//! Vertical features see the notes of a beat, horizontal ones two neighbouring chords and the beat between them. A
+//! voted perceptron learns their weights from made-up melodies (paper, section 5); edges that see the observation are
+//! evaluated on demand, with the paper's bound. The model is saved, loaded again, and tags a new melody.
 //!
 //! Run with `cargo run -p kbest --example boolean_features`.
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use kbest::feature::boolean::{BooleanFeatures, Observation};
 use kbest::model::BooleanModel;
@@ -14,7 +15,7 @@ use kbest::train::{Averaging, BooleanExample, BooleanTrainingSet, Perceptron, Pe
 use kbest::{LabelId, Tagger};
 use std::sync::Arc;
 
-/// Pitch classes that sound, and whether the beat is accented.
+/// The pitch classes that sound, and whether the beat is accented.
 struct Beat {
     notes: Vec<u8>,
     accented: bool,
@@ -39,14 +40,14 @@ fn sounding(beat: &Beat, chord: LabelId) -> usize {
 
 fn features() -> BooleanFeatures<[Beat]> {
     let mut features = BooleanFeatures::<[Beat]>::new(CHORDS);
-    // How many notes of the chord sound: 1, 2 or 3, never two of these at once.
+    // How many notes of the chord sound: 1, 2 or 3; at most one of these features fires.
     features.vertical_set(3, |x, t, y| sounding(&x[t], y).checked_sub(1));
-    // The root sounds; a note sounds that is not the chord's.
+    // The root sounds; a note sounds that is not in the chord.
     features.vertical(|x, t, y| x[t].notes.contains(&root(y)));
     features.vertical(|x, t, y| sounding(&x[t], y) < x[t].notes.len());
-    // The chord changes: on an accented beat, or on another. One set.
+    // The chord changes: on an accented beat, or on an unaccented one. One set.
     features.horizontal_set(2, |x, t, p, y| (p != y).then_some(usize::from(!x[t].accented)));
-    // The root falls by a fifth, whatever is heard.
+    // The root falls by a fifth, whatever sounds.
     features.transition(|p, y| (root(p) + 5) % 12 == root(y) && p != y);
     features
 }
@@ -86,7 +87,7 @@ fn main() -> Result<(), kbest::Error> {
         println!("epoch {epoch}: {} of {} beats right", report.right, report.tokens);
     }
 
-    // The weights go to a file; the features, which are code, are handed in again.
+    // The weights go to a file; the features, which are code, are passed in again.
     let bytes = trainer.model()?.to_bytes();
     let model = BooleanModel::from_bytes(&bytes, "chords", features)?;
     println!("weights of the last voter: {:?}", model.weights());

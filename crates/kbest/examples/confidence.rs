@@ -1,7 +1,7 @@
-//! How sure is the model of its best path? Decode, then ask for posteriors.
+//! How sure is the model of its best path? Decode, then compute posteriors.
 //!
 //! Run with `cargo run -p kbest --example confidence`.
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use kbest::decode::Viterbi;
 use kbest::{Decode, Edges, Lattice, MarginalScratch, Scratch, marginals};
@@ -19,7 +19,7 @@ fn main() -> Result<(), kbest::Error> {
             1.4, -0.5, -2.0, // ADP ->
         ],
     )?;
-    // How well each label fits each word: one row a position.
+    // How well each label fits each word: one row per position.
     let nodes = vec![
         1.5, 0.3, -2.0, // time
         0.7, 1.0, -2.0, // flies
@@ -38,13 +38,13 @@ fn main() -> Result<(), kbest::Error> {
         println!("{:8} {:11} {:.4}", WORDS[t], LABELS[y as usize], marginals.node(t)[y as usize]);
     }
 
-    // A path is right only if all of its labels are: its posterior is below each of theirs.
+    // A path is right only if all its labels are: its probability is at most that of each label.
     let log_probability = marginals.path_log_probability(&answer.best().labels)?;
     println!("\nscore {}, log Z {:.4}", answer.best().score, marginals.log_partition());
     println!("posterior of the whole path: {:.4}", log_probability.exp());
 
-    // The likeliest label of each position: often the same labels, but chosen one by one.
+    // The most likely label at each position: often the same labels, but chosen independently.
     let likeliest = marginals.posterior_path();
-    println!("differs from the likeliest labels: {}", likeliest.labels != answer.best().labels);
+    println!("differs from the most likely labels: {}", likeliest.labels != answer.best().labels);
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! Paths on demand: take them, best first, until they are no longer worth it.
 //!
 //! Run with `cargo run -p kbest --example lazy_kbest`.
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use kbest::{Edges, LabelId, Lattice, kbest_iter};
 
 /// Joint labels: a part of speech and a number.
 const LABELS: [&str; 4] = ["NOUN/one", "NOUN/many", "VERB/one", "VERB/many"];
 
-/// How far below the best path a path is still of interest.
+/// How far below the best path a path may score to be of interest.
 const WORTH_IT: f32 = 2.0;
 
 fn main() -> Result<(), kbest::Error> {
-    // Noun and verb like to agree in number, and to alternate: edges[from][to].
+    // Noun and verb tend to agree in number, and to alternate: edges[from][to].
     let edges = Edges::dense(
         4,
         vec![
@@ -29,7 +29,8 @@ fn main() -> Result<(), kbest::Error> {
     ];
     let lattice = Lattice::new(nodes, &edges)?;
 
-    // Nobody says how many paths there will be. The first costs what one path costs; the others come as they are asked for.
+    // The number of paths is not fixed in advance. The first costs as much as one path; the others are computed on
+    // demand.
     println!("all paths within {WORTH_IT} of the best:");
     let mut best = None;
     for path in kbest_iter(&lattice) {
@@ -40,9 +41,9 @@ fn main() -> Result<(), kbest::Error> {
         println!("{:5.2}  {}", path.score, names(&path.labels));
     }
 
-    // Of paths that differ in number only, the best one: the projection maps a joint label to its part of speech.
+    // Among paths that differ only in number, only the best: the projection maps a joint label to its part of speech.
     let part_of_speech = |y: LabelId| y / 2;
-    println!("\nthe three best that differ in the parts of speech:");
+    println!("\nthe three best that differ in parts of speech:");
     for path in kbest_iter(&lattice).unique_by(part_of_speech).take(3) {
         println!("{:5.2}  {}", path.score, names(&path.labels));
     }

@@ -1,7 +1,7 @@
 //! Scores from anywhere (a network, a table, a formula) -> lattice -> automatic choice -> best path.
 //!
 //! Run with `cargo run -p kbest --example own_scores`.
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use kbest::decode::Auto;
 use kbest::{Decode, Decoded, Edges, Lattice, Scratch};
@@ -10,13 +10,13 @@ const LABELS: usize = 200;
 const POSITIONS: usize = 12;
 
 fn main() -> Result<(), kbest::Error> {
-    // Edges belong to the model: made once, shared by all sequences and threads. Here each label likes the next one to
-    // follow, and nothing else is known of pairs: a base value and exceptions.
+    // Edges belong to the model: built once, shared by all sequences and threads. Here each label favours the next
+    // label, and all other pairs have the same score: a base value and exceptions.
     let from: Vec<u32> = (0..LABELS as u32).collect();
     let to: Vec<u32> = from.iter().map(|p| (p + 1) % LABELS as u32).collect();
     let edges = Edges::sparse(LABELS, 0.0f32, &from, &to, &[1.5; LABELS])?;
 
-    // One scratch and one answer a thread; both keep their memory from sequence to sequence.
+    // One scratch and one answer per thread; both keep their memory from sequence to sequence.
     let mut scratch = Scratch::new();
     let mut answer = Decoded::default();
     for sequence in 0..3 {
@@ -25,7 +25,7 @@ fn main() -> Result<(), kbest::Error> {
         let lattice = Lattice::new(&nodes, &edges)?;
 
         if sequence == 0 {
-            // What will be run, and why.
+            // Print which decoder will run, and why.
             println!("{}\n", Auto::default().plan(&lattice, 1).explain());
         }
         Auto::default().decode_into(&lattice, 1, &mut scratch, &mut answer)?;
@@ -35,7 +35,7 @@ fn main() -> Result<(), kbest::Error> {
     Ok(())
 }
 
-/// Stands for whatever gives the scores: some noise, and one label a position that stands out.
+/// Stands for whatever computes the scores: some noise, and one outstanding label per position.
 fn network(sequence: usize) -> Vec<f32> {
     let score = |t: usize, y: usize| {
         let noise = ((t * 37 + y * 101 + sequence * 53) % 97) as f32 / 97.0;

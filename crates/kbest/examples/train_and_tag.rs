@@ -1,5 +1,5 @@
 //! Train a tagger and use it, in about twenty lines: `cargo run --release -p kbest --example train_and_tag`.
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use kbest::feature::{FeatureSource, Preset};
 use kbest::synthetic::Language;

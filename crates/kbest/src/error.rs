@@ -1,19 +1,19 @@
-//! What can go wrong, typed.
+//! The errors of this crate, typed.
 //!
-//! Errors about data name the file, the line, what was expected and what was found there.
+//! Errors about data name the file and the line, what was expected and what was found.
 //!
-//! The library never prints and never panics on input: bad scores are refused when a lattice is built, and a
-//! lattice in which every path is forbidden is an error of its own.
+//! The library never prints, and never panics on bad input: illegal scores are rejected when a lattice is built, and a
+//! lattice in which every path is forbidden has an error of its own.
 
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Shorthand for results of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything this crate reports instead of an answer.
+/// Every error this crate can return.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +21,7 @@ pub enum Error {
     #[error("no legal path: every path of this sequence is forbidden (minus infinity)")]
     NoPath,
     /// A score that is NaN or plus infinity.
-    #[error("{what} is {value}: expected a finite number, or -inf for what is forbidden")]
+    #[error("{what} is {value}: expected a finite number, or -inf for a forbidden label or transition")]
     IllegalScore {
         /// Which score, with its position and labels.
         what: String,
@@ -38,12 +38,12 @@ pub enum Error {
         /// The size it has.
         got: String,
     },
-    /// An argument or option whose value makes no sense: `k = 0`, a beam of width 0.
+    /// An argument or option with an illegal value: `k = 0`, a beam of width 0.
     #[error("{what}: expected {expected}, got {got}")]
     Argument {
         /// Which argument.
         what: String,
-        /// The values it may have.
+        /// The values it can have.
         expected: String,
         /// The value it has.
         got: String,
@@ -51,15 +51,15 @@ pub enum Error {
     /// A label that is not below the number of labels.
     #[error("{what}: label {label} is out of range, there are {labels} labels")]
     LabelOutOfRange {
-        /// Where the label stands.
+        /// Where the label is.
         what: String,
         /// The label.
         label: u64,
         /// The number of labels.
         labels: usize,
     },
-    /// The decoder cannot do what was asked.
-    #[error("decoder `{decoder}` cannot do this: {reason}")]
+    /// The decoder does not support the request.
+    #[error("decoder `{decoder}` does not support this: {reason}")]
     Unsupported {
         /// The decoder's name.
         decoder: &'static str,
@@ -69,61 +69,61 @@ pub enum Error {
     /// A name that is not in a list of names.
     #[error("unknown {what} `{name}`: expected one of {expected}")]
     UnknownName {
-        /// Kind of thing.
+        /// The kind of thing named.
         what: &'static str,
         /// The name given.
         name: String,
-        /// The names known.
+        /// The known names.
         expected: String,
     },
-    /// Data that is not what its format says.
+    /// Data that does not follow its format.
     #[error("{}: expected {expected}, got {got}", place(file, *line))]
     Data {
-        /// The file, or what stands for it.
+        /// The file's name, or what was read instead of a file.
         file: String,
-        /// The line, counted from 1; 0 if the whole file is meant.
+        /// The line, counted from 1; 0 if the error concerns the whole file.
         line: u64,
-        /// What would have been right.
+        /// What was expected.
         expected: String,
         /// What was found.
         got: String,
     },
-    /// A line of a feature template that is none.
+    /// An invalid line of a feature template.
     #[error("template {}: expected {expected}, got {got}", place(file, *line))]
     Template {
-        /// The file, or what stands for it.
+        /// The file's name, or what was read instead of a file.
         file: String,
         /// The line, counted from 1.
         line: u64,
-        /// What would have been right.
+        /// What was expected.
         expected: String,
         /// What was found.
         got: String,
     },
-    /// A file of a later version of its format.
+    /// A file written in a newer version of its format.
     #[error("{file}: the file is version {found}, this program reads up to {supported}")]
     Version {
-        /// The file, or what stands for it.
+        /// The file's name, or what was read instead of a file.
         file: String,
         /// The file's version.
         found: u32,
-        /// The last version known.
+        /// The newest version this program can read.
         supported: u32,
     },
-    /// The system could not read or write.
+    /// The operating system could not read or write.
     #[error("{}: {}", place(file, *line), **source)]
     Io {
-        /// The file, or what stands for it.
+        /// The file's name, or what was read instead of a file.
         file: String,
-        /// The last line read or written, counted from 1; 0 if there was none.
+        /// The last line read or written, counted from 1; 0 if there is none.
         line: u64,
-        /// What the system said.
+        /// The error of the operating system.
         source: SystemError,
     },
 }
 
-/// The system's own error, with its kind and, where there is one, its number; equal to another of the same kind and words.
-/// Clones share it.
+/// The operating system's own error, with its kind and, if it has one, its number. Two are equal if they have the same
+/// kind and message. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SystemError(Arc<io::Error>);
 
@@ -146,7 +146,7 @@ fn place(file: &str, line: u64) -> String {
     if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
 }
 
-/// A piece of data as an error message shows it: quoted, and never longer than a line.
+/// A piece of data as error messages show it: quoted, and cut to at most one line.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
@@ -156,22 +156,22 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 impl Error {
-    /// A [`Error::Shape`] from anything printable.
+    /// An [`Error::Shape`] from anything printable.
     pub fn shape(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Error::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 
-    /// A [`Error::Argument`] from anything printable.
+    /// An [`Error::Argument`] from anything printable.
     pub fn argument(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Error::Argument { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 
-    /// A [`Error::Data`] from anything printable.
+    /// An [`Error::Data`] from anything printable.
     pub fn data(file: impl Into<String>, line: u64, expected: impl ToString, got: impl ToString) -> Self {
         Error::Data { file: file.into(), line, expected: expected.to_string(), got: got.to_string() }
     }
 
-    /// A [`Error::Io`] from the system's error.
+    /// An [`Error::Io`] from the operating system's error.
     pub fn io(file: impl Into<String>, line: u64, error: io::Error) -> Self {
         Error::Io { file: file.into(), line, source: SystemError(Arc::new(error)) }
     }

@@ -1,30 +1,30 @@
-//! Strings to numbers: every distinct key gets the next number, keys lie end to end in one buffer.
+//! Strings to numbers: every distinct key gets the next number, and all keys are stored end to end in one buffer.
 //!
-//! **What.** Three flat arrays: the keys' bytes, where each key ends, and a table of slots found by hash. They mean the
-//! same whether they grow in memory ([`Interner`]) or lie in a model file ([`Keys`] looks at both), so a dictionary is
-//! frozen, written and mapped without being built again. The hash is our own ([`hash`]), for it is part of the model file:
-//! the same on every platform, in every version.
+//! **What.** Three flat arrays: the keys' bytes, where each key ends, and a hash table of slots. They have the same
+//! form in memory, where they grow ([`Interner`]), and in a model file ([`Keys`] reads both), so a dictionary is
+//! frozen, written and mapped without being rebuilt. The hash function is our own ([`hash`]) because it is part of the
+//! model file: the same on every platform and in every version.
 //!
-//! **The table.** A power of two of slots, at most two thirds of them taken. A slot holds 32 bits of the key's hash, the
-//! *tag*, above its number plus one; 0 is empty. A key belongs into the first free slot from `tag * slots / 2^32` on, in
-//! circles. So a look-up compares tags side by side and touches a key's bytes, nearly always, only to confirm that it is
-//! the one; and a growing table moves slots without a look at the keys.
+//! **The table.** The number of slots is a power of two, at most two thirds of them taken. A slot holds 32 bits of the
+//! key's hash, the *tag*, above its number plus one; 0 is empty. A key goes into the first free slot at or after
+//! `tag * slots / 2^32`, wrapping around. So a look-up compares adjacent tags and, nearly always, reads a key's bytes
+//! only to confirm a match; and a growing table moves slots without reading the keys.
 //!
-//! **Cost.** A key costs its bytes, four for where it ends and 12 to 24 for its slot. **When not.** Numbers and places
-//! are 32 bits wide: more than four billion keys, or bytes of keys, need another table.
+//! **Cost.** A key takes its bytes, four for where it ends, and 12 to 24 for its slot. **When not.** Numbers and
+//! offsets are 32 bits wide: more than four billion keys, or bytes of keys, need another table.
 
-/// Distinct byte strings, numbered in the order they came.
+/// Distinct byte strings, numbered in order of insertion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interner {
     bytes: Vec<u8>,
-    ends: Vec<u32>,  // one a key: where it ends in `bytes`
+    ends: Vec<u32>,  // per key: where it ends in `bytes`
     slots: Vec<u64>, // tag and number + 1; 0 is empty
 }
 
-/// The arrays of an interner, wherever they lie.
+/// The arrays of an interner, wherever they are stored.
 ///
-/// What must hold, or look-ups panic or never end: ends rise and lie within `bytes`; `slots` is a power of two long, or
-/// empty, one slot at least is empty, and numbers are below that of the ends.
+/// Invariants, without which look-ups panic or never end: ends do not decrease and lie within `bytes`; the length of
+/// `slots` is zero or a power of two, at least one slot is empty, and every number is less than the number of keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) bytes: &'a [u8],
@@ -34,18 +34,18 @@ pub(crate) struct Keys<'a> {
 
 const FIRST_SLOTS: usize = 8;
 
-/// The first digits of pi, as good as any numbers without a pattern.
+/// The first digits of pi: constants without a pattern.
 const MIX: [u64; 3] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1];
 
-/// Both halves of a product, added without carry: every bit of the factors reaches every bit of the result.
+/// Both halves of a product, combined by exclusive or: every bit of the factors affects every bit of the result.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The hash of a key, the same everywhere and for ever: sixteen bytes a multiplication, read as two little-endian words;
-/// the last one to sixteen bytes as two words that may overlap. The length is part of the seed.
+/// The hash of a key, the same everywhere and in every version: one multiplication per sixteen bytes, read as two
+/// little-endian words; the last one to sixteen bytes as two words that may overlap. The length is part of the seed.
 #[inline]
 pub(crate) fn hash(key: &[u8]) -> u64 {
     let mut state = MIX[0] ^ key.len() as u64;
@@ -70,13 +70,13 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
     fold(fold(low ^ state, high ^ MIX[1]), MIX[2])
 }
 
-/// The part of a hash that slots keep.
+/// The part of a hash that is stored in slots.
 #[inline(always)]
 pub(crate) fn tag(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// Where the search for a tag begins.
+/// Where the search for a tag starts.
 #[inline(always)]
 fn home(slots: usize, tag: u32) -> usize {
     ((u64::from(tag) * slots as u64) >> 32) as usize
@@ -97,13 +97,13 @@ impl<'a> Keys<'a> {
         self.ends.len()
     }
 
-    /// Where the search for a tag begins.
+    /// Where the search for a tag starts.
     #[inline(always)]
     pub(crate) fn home(self, tag: u32) -> usize {
         home(self.slots.len(), tag)
     }
 
-    /// The first number from slot `at` on whose tag is this one, and its slot.
+    /// The first number from slot `at` on with this tag, and its slot.
     #[inline(always)]
     pub(crate) fn candidate(self, tag_of_key: u32, mut at: usize) -> Option<(u32, usize)> {
         if self.slots.is_empty() {
@@ -121,7 +121,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// The number of a key that is found from slot `at` on.
+    /// The number of a key, searched from slot `at` on.
     #[inline]
     pub(crate) fn find_from(self, key: &[u8], tag: u32, mut at: usize) -> Option<u32> {
         loop {
@@ -175,7 +175,7 @@ impl Interner {
         self.ends.len()
     }
 
-    /// The number of a key, the next one if it is new; `None` if all numbers are taken.
+    /// The number of a key, the next free one if it is new; `None` if all numbers are taken.
     pub(crate) fn insert(&mut self, key: &[u8]) -> Option<u32> {
         let tag = tag(hash(key));
         let keys = self.keys();
@@ -199,14 +199,14 @@ impl Interner {
         self.slots = slots;
     }
 
-    /// Bytes, ends and slots, without what was reserved for growth.
+    /// Bytes, ends and slots, without memory reserved for growth.
     #[cfg(feature = "text")]
     pub(crate) fn into_arrays(mut self) -> (Vec<u8>, Vec<u32>, Vec<u64>) {
         self.shrink();
         (self.bytes, self.ends, self.slots)
     }
 
-    /// Gives back what was reserved for growth.
+    /// Frees the memory reserved for growth.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(interner.keys().find(b""), Some(5000));
     }
 
-    /// Model files depend on these.
+    /// Model files depend on these values.
     #[test]
     fn the_hash_never_changes() {
         let text = b"0123456789abcdefghijklmnopqrstuvwxyz0123456789";
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Keys that differ little must not crowd together: searches are as short as with random numbers.
+    /// Similar keys must not cluster: searches are as short as with random numbers.
     #[test]
     fn similar_keys_spread() {
         let mut interner = Interner::default();
@@ -280,6 +280,6 @@ mod tests {
         let load = keys.len() as f64 / keys.slots.len() as f64;
         let expected = (1.0 / (1.0 - load) - 1.0) / 2.0;
         let found = steps as f64 / keys.len() as f64;
-        assert!(found < 1.2 * expected, "{found} steps a key, {expected} expected");
+        assert!(found < 1.2 * expected, "{found} steps per key, {expected} expected");
     }
 }

@@ -1,7 +1,7 @@
-//! Labels are numbers below `L`; their names belong to models.
+//! Labels are numbers below `L`; their names belong to the model.
 //!
-//! While training data is read, a [`LabelSetBuilder`] numbers names as they come; [`LabelSetBuilder::freeze`] then fixes
-//! the numbers for good, in the order asked for. A frozen [`LabelSet`] only translates.
+//! While training data is read, a [`LabelSetBuilder`] numbers names in the order they occur;
+//! [`LabelSetBuilder::freeze`] then fixes the numbers in the requested order. A frozen [`LabelSet`] only translates.
 //!
 //! ```
 //! use kbest::{LabelOrder, LabelSetBuilder};
@@ -26,8 +26,8 @@ pub enum LabelOrder {
     /// In the order they were first seen, as CRFsuite and Wapiti do.
     #[default]
     FirstSeen,
-    /// The most frequent first, equally frequent ones as they were first seen: what decoders that start with a few labels
-    /// and add the next ones where needed ([`Staggered`](crate::decode::Staggered)) like best.
+    /// Most frequent first, ties in the order they were first seen. Best for decoders that start with a few labels and
+    /// add others where needed ([`Staggered`](crate::decode::Staggered)).
     Frequency,
 }
 
@@ -44,10 +44,10 @@ impl LabelSetBuilder {
         Self::default()
     }
 
-    /// The number of a name until the set is frozen: the next one if the name is new.
+    /// The provisional number of a name, valid until the set is frozen: the next free number if the name is new.
     ///
     /// # Panics
-    /// With more than four billion labels.
+    /// If there are more than four billion labels.
     pub fn add(&mut self, name: &str) -> LabelId {
         let id = self.names.insert(name.as_bytes()).expect("fewer than 2^32 labels");
         if self.counts.len() < self.len() {
@@ -62,7 +62,7 @@ impl LabelSetBuilder {
         self.names.len()
     }
 
-    /// True if no name was added.
+    /// True if no name has been added.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,13 +72,13 @@ impl LabelSetBuilder {
         self.names.keys().iter().map(as_name)
     }
 
-    /// Fixes the numbers; the second part gives for each number handed out so far the final one.
+    /// Fixes the numbers; the second part maps each provisional number to the final one.
     pub fn freeze(mut self, order: LabelOrder) -> (LabelSet, Vec<LabelId>) {
         let mut new_ids: Vec<LabelId> = (0..self.len() as LabelId).collect();
         if order != LabelOrder::FirstSeen {
             let keys = self.names.keys();
             let mut sorted = new_ids.clone();
-            // Stable, so that equals stay as they were first seen.
+            // Stable, so that ties keep the order in which they were first seen.
             sorted.sort_by(|&a, &b| match order {
                 LabelOrder::Sorted => keys.at(a).cmp(keys.at(b)),
                 LabelOrder::Frequency => self.counts[b as usize].cmp(&self.counts[a as usize]),
@@ -96,14 +96,14 @@ impl LabelSetBuilder {
     }
 }
 
-/// Label names and their numbers, fixed.
+/// Label names with fixed numbers.
 #[derive(Debug, Clone, Default)]
 pub struct LabelSet {
     names: Interner,
 }
 
 impl LabelSet {
-    /// The names in the order given; a name that comes again is left out.
+    /// The names in the given order; repeated names are skipped.
     pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
         let mut builder = LabelSetBuilder::new();
         for name in names {
@@ -127,7 +127,7 @@ impl LabelSet {
         self.names.keys().find(name.as_bytes())
     }
 
-    /// The name of a number.
+    /// The name of the label with this number.
     pub fn name(&self, id: LabelId) -> Option<&str> {
         self.names.keys().get(id).map(as_name)
     }
@@ -147,7 +147,7 @@ impl PartialEq for LabelSet {
 impl Eq for LabelSet {}
 
 fn as_name(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("only names that were text are ever added")
+    std::str::from_utf8(bytes).expect("only valid UTF-8 is ever added")
 }
 
 #[cfg(test)]

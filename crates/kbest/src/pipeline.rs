@@ -1,18 +1,18 @@
-//! Work for many threads, results in order.
+//! Work on many threads, with results in order.
 //!
-//! **What.** [`in_order`] maps an iterator: items go to worker threads in batches, and the results come back in the order of
-//! the items, whichever thread was first. Beneath it, [`Pipeline`] moves batches of any type, and fills, works on and hands
-//! out the same few batches again and again, so that their buffers are kept.
+//! **What.** [`in_order`] maps an iterator: items go to worker threads in batches, and the results come back in the
+//! order of the items, no matter which thread finishes first. Underneath, [`Pipeline`] moves batches of any type; it
+//! reuses a few batches over and over, so that their buffers are kept.
 //!
-//! **Guarantees.** The caller's own thread fills batches, so an iterator need be neither `Send` nor `'static`. At most four
-//! batches per worker are under way, so memory follows the batches, not the input. Results do not depend on the number of
-//! threads: what comes before a failure is delivered before it. A worker that panics makes the caller panic with the same
-//! message, at the place of the item at fault. Dropping a pipeline stops its threads; each of them finishes at most the
-//! batch it is working on.
+//! **Guarantees.** The caller's own thread fills the batches, so the iterator need be neither `Send` nor `'static`. At
+//! most four batches per worker are in flight, so memory depends on the size of the batches, not of the input. Results
+//! do not depend on the number of threads: everything before a failure is delivered before it. If a worker panics, the
+//! caller panics with the same message, at the place of the item at fault. Dropping a pipeline stops its threads; each
+//! finishes at most the batch it is working on.
 //!
-//! **Cost.** Two channel operations per batch. Batches begin small and grow, so that short inputs keep all threads busy, too.
-//! Threads are started as batches come: a single worker runs on the caller's thread, and no more are started than there are
-//! batches.
+//! **Cost.** Two channel operations per batch. Batches start small and grow, so that short inputs keep all threads busy
+//! too. Threads are started as batches arrive: a single worker runs on the caller's thread, and there are never more
+//! threads than batches.
 //!
 //! **When not.** If items take less than a microsecond each, a plain loop is as fast.
 //!
@@ -39,21 +39,21 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-/// Batches under way, for each worker.
+/// Batches in flight per worker.
 const BATCHES: usize = 4;
 
-/// Size of the first batches: few positions, so that a short text is divided, too.
+/// Size of the first batches: few positions, so that even a short text is divided.
 const SMALLEST: usize = 128;
 
-/// Size of batches once there are many: enough to make handing over cheap, few enough to keep all workers busy.
+/// Size of later batches: large enough to make handing over cheap, small enough to keep all workers busy.
 const LARGEST: usize = 4096;
 
 type Worker<B> = Box<dyn FnMut(&mut B) + Send>;
 
-/// What a panic leaves behind.
+/// The payload of a panic.
 type Panic = Box<dyn Any + Send>;
 
-/// A batch that has been worked on, as far as the worker got.
+/// A batch after the work, done as far as the worker got.
 struct Finished<B> {
     number: usize,
     batch: B,
@@ -71,10 +71,10 @@ struct Threads<B> {
     handles: Vec<JoinHandle<()>>,
 }
 
-/// Batches through workers, in order.
+/// Runs batches through workers, and returns them in order.
 ///
-/// [`Pipeline::advance`] hands out one batch after the other. `B` is whatever the work needs: input, output and buffers that
-/// are worth keeping.
+/// [`Pipeline::advance`] returns one batch after another. `B` is whatever the work needs: input, output, and buffers
+/// worth keeping.
 ///
 /// ```
 /// use kbest::pipeline::Pipeline;
@@ -101,13 +101,13 @@ pub struct Pipeline<B> {
     workers: usize,
     spare: Vec<B>,
     filled: usize,    // batches so far
-    delivered: usize, // of these
+    delivered: usize, // batches handed out so far
     more: bool,       // whether there may be more to fill
     panic: Option<Panic>,
 }
 
 impl<B: Default + Send + 'static> Pipeline<B> {
-    /// A thread for each worker; a single worker needs none. No worker at all answers nothing: the pipeline is at its end.
+    /// One thread per worker; a single worker needs none. A pipeline without workers returns nothing.
     pub fn new<W: FnMut(&mut B) + Send + 'static>(workers: Vec<W>) -> Self {
         let mut boxed: Vec<Worker<B>> = workers.into_iter().map(|worker| Box::new(worker) as _).collect();
         let workers = boxed.len();
@@ -116,15 +116,15 @@ impl<B: Default + Send + 'static> Pipeline<B> {
         Pipeline { alone, threads, workers, spare: Vec::new(), filled: 0, delivered: 0, more, panic: None }
     }
 
-    /// Puts the next batch that has been worked on into `batch`, whose buffers are used again; false after the last.
+    /// Puts the next finished batch into `batch`, whose buffers are reused; returns false after the last.
     ///
-    /// `fill` is called for the batches behind it: it replaces whatever a batch holds by the next input, about as much as the
-    /// size it is given (128 at first, up to 4096 later; what it counts is up to the caller), and tells whether there was
-    /// any. It is not called again after it has said no.
+    /// `fill` is called for later batches: it replaces the contents of a batch with the next input and returns whether
+    /// there was any. The size it is given says how much input to take (128 at first, up to 4096 later; the unit is up
+    /// to the caller). It is not called again after it has returned false.
     ///
     /// # Panics
-    /// If a worker has panicked: with its message, once the batch that it was working on has been handed out as far as it
-    /// got, and once only. If the system cannot start a single thread.
+    /// If a worker has panicked: with its message, and only once, after the batch it was working on has been returned
+    /// as far as it got. If the system cannot start a single thread.
     pub fn advance(&mut self, batch: &mut B, mut fill: impl FnMut(&mut B, usize) -> bool) -> bool {
         if let Some(panic) = self.panic.take() {
             (self.more, self.delivered) = (false, self.filled);
@@ -148,12 +148,12 @@ impl<B: Default + Send + 'static> Pipeline<B> {
         }
     }
 
-    /// Fills a batch and hands it over, or works on it at once.
+    /// Fills a batch and hands it over, or works on it directly.
     fn send_one(&mut self, fill: &mut impl FnMut(&mut B, usize) -> bool) {
         let mut batch = self.spare.pop().unwrap_or_default();
         let doublings = (self.filled / (2 * self.workers)).min(LARGEST.ilog2() as usize);
         let size = LARGEST.min(SMALLEST << doublings);
-        self.more = false; // stays so if `fill` panics
+        self.more = false; // remains false if `fill` panics
         self.more = fill(&mut batch, size);
         if !self.more {
             return;
@@ -185,24 +185,24 @@ impl<B: Send + 'static> Threads<B> {
         }
     }
 
-    /// Hands a batch to whichever worker is free next. There is no more work than batches, so as many workers suffice.
+    /// Hands a batch to the next free worker. More workers than batches would be idle, so no more are started.
     fn send(&mut self, number: usize, batch: B) {
         if let Some(worker) = self.to_start.pop() {
             let (batches, to_caller) = (self.batches.clone(), self.to_caller.clone());
             match Builder::new().spawn(move || serve(worker, &batches, &to_caller)) {
                 Ok(handle) => self.handles.push(handle),
                 Err(error) if self.handles.is_empty() => panic!("cannot start a thread: {error}"),
-                Err(_) => self.to_start.clear(), // the threads that there are do all of it
+                Err(_) => self.to_start.clear(), // the threads already running do all the work
             }
         }
         let to_workers = self.to_workers.as_ref().expect("only `drop` closes the channel");
-        to_workers.send((number, batch)).expect("the other end is ours, too");
+        to_workers.send((number, batch)).expect("this struct holds the other end, too");
     }
 
-    /// The batch of this number if it is finished; waits for batches if asked to, and then for one at least.
+    /// The batch with this number if it is finished; with `wait`, blocks until at least one batch is finished.
     ///
-    /// Never in vain: a worker that panics tells so and is gone, but batches are taken in order, so whatever nobody takes any
-    /// more comes behind the one at fault, and nobody asks for it.
+    /// Blocking always ends: a worker that panics reports it before it stops. Batches are taken in order, so batches
+    /// that no worker takes any more come after the one at fault, and are never asked for.
     fn take(&mut self, number: usize, wait: bool) -> Option<Finished<B>> {
         let finished = self.finished.as_ref().expect("only `drop` closes the channel");
         while !self.early.contains_key(&number) {
@@ -213,30 +213,30 @@ impl<B: Send + 'static> Threads<B> {
     }
 }
 
-/// What a thread does until there are no more batches, nobody wants them, or its worker has panicked.
+/// The loop of a thread, until there are no more batches, nobody wants them, or its worker has panicked.
 fn serve<B>(mut worker: Worker<B>, batches: &Mutex<Receiver<(usize, B)>>, to_caller: &Sender<Finished<B>>) {
     loop {
         let next = batches.lock().map(|batches| batches.recv());
         let Ok(Ok((number, mut batch))) = next else { return };
         let panic = work(&mut worker, &mut batch);
-        let is_last = panic.is_some(); // who knows what a panic has left of the worker's state
+        let is_last = panic.is_some(); // a panic may have left the worker's state inconsistent
         if to_caller.send(Finished { number, batch, panic }).is_err() || is_last {
             return;
         }
     }
 }
 
-/// Works on a batch, and keeps a panic for the caller. Nothing is seen of the worker's state afterwards.
+/// Works on a batch, and catches a panic for the caller. The worker's state is not used after a panic.
 fn work<B>(worker: &mut Worker<B>, batch: &mut B) -> Option<Panic> {
     catch_unwind(AssertUnwindSafe(|| worker(batch))).err()
 }
 
 impl<B> Drop for Threads<B> {
     fn drop(&mut self) {
-        self.finished = None; // a worker that cannot hand over stops, whatever there is left to do
+        self.finished = None; // a worker that cannot hand over its batch stops, even if there is work left
         self.to_workers = None;
         for handle in self.handles.drain(..) {
-            let _ = handle.join(); // threads do not panic themselves, and results are not wanted any more
+            let _ = handle.join(); // the threads catch panics, and results are no longer wanted
         }
     }
 }
@@ -250,7 +250,7 @@ impl<B> fmt::Debug for Pipeline<B> {
     }
 }
 
-/// Items and, once they have been worked on, results in their place.
+/// Items, replaced by their results once they have been worked on.
 #[derive(Debug)]
 struct Items<T, U> {
     items: Vec<T>,
@@ -271,9 +271,9 @@ pub struct InOrder<I: Iterator, U> {
     current: Items<I::Item, U>,
 }
 
-/// What the workers make of the items, in the order of the items.
+/// Maps the items by the workers; the results have the order of the items.
 ///
-/// `size` tells how much work an item is, compared with others; batches have a size of up to 4096.
+/// `size` returns how much work an item is, compared with others; batches have a size of up to 4096.
 pub fn in_order<I, U, W>(items: I, size: fn(&I::Item) -> usize, workers: Vec<W>) -> InOrder<I::IntoIter, U>
 where
     I: IntoIterator<Item: Send + 'static>,

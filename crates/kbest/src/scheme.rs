@@ -1,20 +1,21 @@
-//! Labels that spell spans: `B-PER I-PER O`, and the schemes that say what follows what.
+//! Labels that encode spans (`B-PER I-PER O`), and the schemes that say which label may follow which.
 //!
-//! **What.** A [`Scheme`] is a set of roles (begin, inside, end, single, outside) and the rule of their order; a
-//! [`Layout`] says where in a label's name role and type stand: before or behind the type (`B-PER`, `PER-B`), in the whole
-//! name or in one piece of it (`B-artist@PlayMusic`, `NN|B-NP`). Both together are a [`Tagging`], which can be
-//! [found out](Tagging::detect) from names. **Why.** Constraints and the evaluation of spans read labels the same way.
+//! **What.** A [`Scheme`] is a set of roles (begin, inside, end, single, outside) and the rules for their order; a
+//! [`Layout`] says where a label's name contains the role and the type: role before or after the type (`B-PER`,
+//! `PER-B`), in the whole name or in one piece of it (`B-artist@PlayMusic`, `NN|B-NP`). Together they form a
+//! [`Tagging`], which can be [detected](Tagging::detect) from the names. **Why.** Constraints and the evaluation of
+//! spans read labels the same way.
 //!
-//! | scheme | also | rule |
+//! | scheme | also called | rule |
 //! |---|---|---|
-//! | IOB1 | | `I` anywhere; `B` only where a span of the same type ends just before |
+//! | IOB1 | | `I` anywhere; `B` only directly after a span of the same type |
 //! | IOB2 | BIO | every span begins with `B` |
-//! | IOE1 | | `I` anywhere; `E` only where a span of the same type begins right behind |
+//! | IOE1 | | `I` anywhere; `E` only directly before a span of the same type |
 //! | IOE2 | | every span ends with `E` |
 //! | IOBES | BIOES, BILOU, BMES, BMEWO | `B I E`, or a single `S`; `M` is `I`, `L` is `E`, `U` and `W` are `S` |
 //!
-//! **Cost.** Reading a tag is a look at the ends of its name. **When not.** Names do not tell IOB1 from IOB2, nor IOE1 from
-//! IOE2: detection takes the second, which is far more common.
+//! **Cost.** Reading a tag inspects only the ends of its name. **When not.** Names alone cannot distinguish IOB1 from
+//! IOB2, nor IOE1 from IOE2: detection assumes the second, which is far more common.
 //!
 //! ```
 //! use kbest::scheme::{Role, Scheme, Tagging};
@@ -27,10 +28,10 @@
 
 use crate::error::{Error, Result};
 
-/// The part of a span that a label stands for.
+/// The part of a span that a label marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// `O`: of none.
+    /// `O`: not part of a span.
     Outside,
     /// `B`: its first position.
     Begin,
@@ -55,14 +56,14 @@ impl Role {
     }
 }
 
-/// Which roles there are, and in what order.
+/// Which roles exist, and in which order they may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// `B` only between two spans of one type.
+    /// `B` only between two spans of the same type.
     Iob1,
     /// `B` at every beginning; also called BIO.
     Iob2,
-    /// `E` only between two spans of one type.
+    /// `E` only between two spans of the same type.
     Ioe1,
     /// `E` at every end.
     Ioe2,
@@ -71,7 +72,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The names of each scheme, the common one first.
+    /// The names of each scheme, the most common first.
     pub const NAMES: [(&'static str, Scheme); 11] = [
         ("iob1", Scheme::Iob1),
         ("iob2", Scheme::Iob2),
@@ -86,7 +87,7 @@ impl Scheme {
         ("bmewo", Scheme::Iobes),
     ];
 
-    /// The scheme of this name, in capitals or not.
+    /// The scheme with this name, ignoring case.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -110,7 +111,7 @@ impl Scheme {
         }
     }
 
-    /// Whether the scheme knows this role.
+    /// Whether the scheme has this role.
     pub fn has(self, role: Role) -> bool {
         match self {
             Scheme::Iob1 | Scheme::Iob2 => matches!(role, Role::Outside | Role::Begin | Role::Inside),
@@ -119,8 +120,8 @@ impl Scheme {
         }
     }
 
-    /// Whether `to` may follow `from`, where `same` says that both are of one type. What may stand first may follow
-    /// [`Role::Outside`], and what may stand last may precede it.
+    /// Whether `to` may follow `from`; `same` says whether both have the same type. Roles that may come first may
+    /// follow [`Role::Outside`]; roles that may come last may precede it.
     pub fn allows(self, from: Role, to: Role, same: bool) -> bool {
         use Role::{Begin, End, Inside, Outside, Single};
         match self {
@@ -135,7 +136,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme that labels of these roles are most likely of; `None` if all are outside.
+    /// The most likely scheme of labels with these roles; `None` if all are outside.
     fn of_roles(roles: &[Role]) -> Option<Self> {
         let has = |role| roles.contains(&role);
         match (has(Role::Begin), has(Role::Inside), has(Role::End), has(Role::Single)) {
@@ -154,7 +155,7 @@ impl std::fmt::Display for Scheme {
     }
 }
 
-/// Which side of the type the role stands on.
+/// Which side of the type the role is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
     /// `B-PER`.
@@ -170,20 +171,20 @@ pub enum Piece {
     /// All of it: `B-PER`.
     #[default]
     Whole,
-    /// What stands before the first such character: `B-artist@PlayMusic`.
+    /// The part before the first occurrence of this character: `B-artist@PlayMusic`.
     First(char),
-    /// What stands behind the last such character: `NN|B-NP`.
+    /// The part after the last occurrence of this character: `NN|B-NP`.
     Last(char),
 }
 
-/// Where in a label's name role and type stand.
+/// Where a label's name contains the role and the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Which piece of the name is the tag.
     pub piece: Piece,
-    /// On which side of the type the role stands.
+    /// Which side of the type the role is on.
     pub side: Side,
-    /// What stands between them.
+    /// The character between them.
     pub joiner: char,
 }
 
@@ -194,19 +195,19 @@ impl Default for Layout {
     }
 }
 
-/// A label taken apart.
+/// A label split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag<'a> {
-    /// What part of a span.
+    /// The part of a span.
     pub role: Role,
-    /// The type of the span; empty if the label does not say, and outside.
+    /// The type of the span; empty if outside, or if the label has none.
     pub kind: &'a str,
-    /// What the label says besides.
+    /// The rest of the label.
     pub rest: &'a str,
 }
 
 impl Layout {
-    /// Takes a label apart; `None` if it is no tag of this layout.
+    /// Splits a label into its parts; `None` if it is not a tag of this layout.
     pub fn read<'a>(&self, label: &'a str) -> Option<Tag<'a>> {
         let whole = (label, "");
         let (tag, rest) = match self.piece {
@@ -239,7 +240,7 @@ pub struct Tagging {
 }
 
 impl Tagging {
-    /// Takes a label apart. One that is no tag of the scheme counts as outside.
+    /// Splits a label into its parts. A label that is not a tag of the scheme counts as outside.
     pub fn read<'a>(&self, label: &'a str) -> Tag<'a> {
         match self.layout.read(label) {
             Some(tag) if self.scheme.has(tag.role) => tag,
@@ -248,9 +249,9 @@ impl Tagging {
         }
     }
 
-    /// Finds out from the names of all labels how they spell spans; `None` if they do not. All names must be tags,
-    /// some of them not outside. Types are sought on either side of `-` or `_`, tags in the whole name first, then in its
-    /// first and last piece between `@`, `|`, `/`, `+`, `#`, `:` or `~`.
+    /// Detects from the names of all labels how they encode spans; `None` if they do not. All names must be tags, and
+    /// at least one must not be outside. Roles are recognised on either side of `-` or `_`; tags first in the whole
+    /// name, then in its first and last piece between `@`, `|`, `/`, `+`, `#`, `:` or `~`.
     pub fn detect<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Option<Self> {
         let names: Vec<N> = names.into_iter().collect();
         let pieces = ['@', '|', '/', '+', '#', ':', '~'].into_iter();
@@ -264,7 +265,7 @@ impl Tagging {
             let tags: Vec<Tag<'_>> = tags.collect::<Option<_>>()?;
             let roles: Vec<Role> = tags.iter().map(|tag| tag.role).collect();
             let scheme = Scheme::of_roles(&roles)?;
-            // Single letters without types may be anything else, unless spans begin and go on.
+            // Single letters without types may mean anything, unless spans both begin and continue.
             let typed = tags.iter().any(|tag| !tag.kind.is_empty());
             let spans =
                 roles.contains(&Role::Begin) && (roles.contains(&Role::Inside) || roles.contains(&Role::End));

@@ -1,9 +1,9 @@
-//! One sequence as it was read: tokens with their columns, and their labels if they are known.
+//! One sequence of text: tokens with their columns, and their labels if known.
 //!
 //! **What.** `T` positions, each with cells of text: the columns of a line, or the attributes of an item, which may
-//! carry real values. **Why.** All text of a sequence lies in one buffer and cells are places in it, so a sequence that
-//! is filled again and again allocates nothing once it has grown to the longest one. **When not.** No ids here: features
-//! are made from sequences, not stored in them.
+//! have real values. **Why.** All text of a sequence is in one buffer and cells are ranges of it, so a sequence that is
+//! refilled allocates nothing once it has grown to the longest one. **When not.** A sequence holds no ids: features are
+//! extracted from sequences, not stored in them.
 //!
 //! ```
 //! use kbest::Sequence;
@@ -16,14 +16,14 @@
 //! assert_eq!((sequence.label(0), sequence.label(1)), (Some(""), Some("VERB")));
 //! ```
 
-/// A piece of the text.
+/// A range of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
     start: usize,
     end: usize,
 }
 
-/// A line of the file as it stood there, kept for formats that give back more than they show.
+/// A line of the file, unchanged, kept for formats that write back more than the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceLine<'a> {
     /// The line, without its end.
@@ -36,7 +36,7 @@ pub struct SourceLine<'a> {
 #[derive(Debug, Clone)]
 pub struct Sequence {
     text: String,      // cells and labels, end to end
-    cells: Vec<Span>,  // position after position
+    cells: Vec<Span>,  // position by position
     rows: Vec<usize>,  // T: where the cells of each position end
     values: Vec<f64>,  // as many as cells, or none if all are 1
     labels: Vec<Span>, // T, or none
@@ -95,22 +95,22 @@ impl Sequence {
         }
     }
 
-    /// Adds a position without cells; [`Sequence::push_cell`] gives it some.
+    /// Adds a position without cells; add them with [`Sequence::push_cell`].
     pub fn push_position(&mut self) {
         self.rows.push(self.cells.len());
     }
 
-    /// Adds a cell to the last position. Nothing happens if there is no position.
+    /// Adds a cell to the last position. Does nothing if there is no position.
     pub fn push_cell(&mut self, text: &str) {
         self.push_valued_cell(text, 1.0);
     }
 
-    /// Adds a cell with a value to the last position. Nothing happens if there is no position.
+    /// Adds a cell with a value to the last position. Does nothing if there is no position.
     pub fn push_valued_cell(&mut self, text: &str, value: f64) {
         let Some(end) = self.rows.last_mut() else { return };
         *end += 1;
         if value != 1.0 && self.values.is_empty() {
-            self.values.resize(self.cells.len(), 1.0); // the first one that is not 1
+            self.values.resize(self.cells.len(), 1.0); // the first value other than 1
         }
         let all_one = self.values.is_empty() && value == 1.0;
         let span = self.add_text(text);
@@ -120,8 +120,8 @@ impl Sequence {
         }
     }
 
-    /// Labels the last position; those before it that have no label get the empty one. Nothing happens if there
-    /// is no position.
+    /// Labels the last position; unlabelled positions before it get the empty label. Does nothing if there is no
+    /// position.
     pub fn set_label(&mut self, label: &str) {
         let Some(last) = self.rows.len().checked_sub(1) else { return };
         let span = self.add_text(label);
@@ -140,7 +140,7 @@ impl Sequence {
         }
     }
 
-    /// Takes the last position away; its text stays until the sequence is cleared.
+    /// Removes the last position; its text stays in the buffer until the sequence is cleared.
     pub fn pop(&mut self) {
         self.rows.pop();
         let cells = self.rows.last().copied().unwrap_or(0);
@@ -151,12 +151,12 @@ impl Sequence {
         self.labels.truncate(self.rows.len());
     }
 
-    /// Sets how much the sequence counts in training.
+    /// Sets the weight of the sequence in training.
     pub fn set_weight(&mut self, weight: f64) {
         self.weight = weight;
     }
 
-    /// Keeps a line of the file, saying which position it describes.
+    /// Keeps a line of the file, with the position it describes.
     pub fn push_source_line(&mut self, line: &str, position: Option<usize>) {
         self.source.push_str(line);
         self.source_lines.push((self.source.len(), position));
@@ -184,7 +184,7 @@ impl Sequence {
         self.rows.is_empty()
     }
 
-    /// Where the cells of position `t` lie; empty past the end.
+    /// The range of the cells of position `t`; empty past the end.
     #[inline]
     fn row(&self, t: usize) -> std::ops::Range<usize> {
         let Some(&end) = self.rows.get(t) else { return 0..0 };
@@ -198,7 +198,7 @@ impl Sequence {
         self.row(t).len()
     }
 
-    /// Number of columns, if all positions have as many; `None` too if there are no positions.
+    /// Number of columns if all positions have the same number; `None` if not, or if there are no positions.
     pub fn columns(&self) -> Option<usize> {
         let first = self.rows.first().copied()?;
         (1..self.len()).all(|t| self.width(t) == first).then_some(first)
@@ -232,7 +232,7 @@ impl Sequence {
         !self.is_empty() && self.labels.len() == self.len()
     }
 
-    /// How much the sequence counts in training: 1 unless the data says otherwise.
+    /// The weight of the sequence in training: 1 unless the data sets another.
     pub fn weight(&self) -> f64 {
         self.weight
     }
@@ -246,7 +246,7 @@ impl Sequence {
     }
 }
 
-/// Equal if what they say is equal, wherever their text lies.
+/// Compares contents, not where the text is stored.
 impl PartialEq for Sequence {
     fn eq(&self, other: &Self) -> bool {
         let all_one = |s: &Self, t: usize| s.values(t).is_none_or(|v| v.iter().all(|&v| v == 1.0));

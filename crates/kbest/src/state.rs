@@ -1,7 +1,7 @@
-//! Numbers to bytes and back: what a trainer has to remember to go on after it was stopped.
+//! Numbers to bytes and back: the state a trainer needs to resume after it was stopped.
 //!
-//! Little-endian on every platform. A reader trusts nothing: a length is compared with the bytes that are left before
-//! anything is allocated for it.
+//! Little-endian on every platform. The reader trusts nothing: every length is compared with the bytes that are left
+//! before anything is allocated.
 
 use crate::error::{Error, Result};
 
@@ -11,7 +11,7 @@ pub struct StateWriter {
     bytes: Vec<u8>,
 }
 
-/// Gives them back in the same order.
+/// Returns them in the same order.
 #[derive(Debug, Clone)]
 pub struct StateReader<'a> {
     rest: &'a [u8],
@@ -22,7 +22,7 @@ pub trait Number: Copy {
     /// Appends its bytes.
     fn write(self, bytes: &mut Vec<u8>);
 
-    /// Takes it from the front of the bytes.
+    /// Reads it from the front of the bytes.
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 }
 
@@ -45,7 +45,7 @@ macro_rules! numbers {
 numbers!(u32, u64, f32, f64);
 
 impl StateWriter {
-    /// Nothing yet.
+    /// An empty state.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,14 +61,14 @@ impl StateWriter {
         list.for_each(|number| self.number(number));
     }
 
-    /// What was written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
 impl<'a> StateReader<'a> {
-    /// Reads what a [`StateWriter`] wrote.
+    /// Reads the bytes of a [`StateWriter`].
     pub fn new(bytes: &'a [u8]) -> Self {
         StateReader { rest: bytes }
     }
@@ -84,7 +84,7 @@ impl<'a> StateReader<'a> {
     /// The next list.
     ///
     /// # Errors
-    /// [`Error::Shape`] if it is longer than what is left.
+    /// [`Error::Shape`] if it is longer than the bytes that are left.
     pub fn list<N: Number>(&mut self) -> Result<Vec<N>> {
         let len: u64 = self.number()?;
         let left = self.rest.len() / size_of::<N>();
@@ -94,10 +94,10 @@ impl<'a> StateReader<'a> {
         (0..len).map(|_| self.number()).collect()
     }
 
-    /// The next list, into one of the same length.
+    /// The next list, read into one of the same length.
     ///
     /// # Errors
-    /// [`Error::Shape`] if its length is another.
+    /// [`Error::Shape`] if the lengths differ.
     pub fn list_into<N: Number>(&mut self, list: &mut Vec<N>) -> Result<()> {
         let restored = self.list()?;
         if restored.len() != list.len() {
@@ -108,7 +108,7 @@ impl<'a> StateReader<'a> {
         Ok(())
     }
 
-    /// Whether all was read.
+    /// Whether everything has been read.
     pub fn is_done(&self) -> bool {
         self.rest.is_empty()
     }

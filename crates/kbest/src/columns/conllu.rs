@@ -1,9 +1,9 @@
-//! CoNLL-U: ten fields a word, comments, and what stands between words.
+//! CoNLL-U: ten fields per word, comments, and lines between words.
 //!
-//! Ranges (`3-4`) and empty nodes (`3.1`) are no positions, but they and the comments are kept as lines, so that a
-//! sequence is written back as it was with only its label fields changed. The label is an expression: field names joined
-//! by `+`. A label of several fields joins their values by `+` likewise (`NOUN+Case=Nom|Number=Sing`); a `+` inside any but
-//! the last of them is written `\+`, so that the label can be taken apart again.
+//! Ranges (`3-4`) and empty nodes (`3.1`) are not positions, but they and the comments are kept as lines, so that a
+//! sequence is written back unchanged except for its label fields. The label is an expression: field names joined by
+//! `+`. A label of several fields joins their values by `+` in the same way (`NOUN+Case=Nom|Number=Sing`); a `+` inside
+//! any value but the last is written `\+`, so that the label can be split again.
 
 use super::lines::Lines;
 use super::writer::check_cell;
@@ -13,7 +13,7 @@ use crate::sequence::Sequence;
 const FIELDS: usize = 10;
 const EMPTY: &str = "_";
 
-/// What a label's probability is called among what is miscellaneous.
+/// The key of a label's probability in the `MISC` field.
 const CONFIDENCE: &str = "Confidence=";
 
 /// A field of a CoNLL-U line.
@@ -46,7 +46,7 @@ impl Field {
         ("misc", Field::Misc),
     ];
 
-    /// The field of this name, upper or lower case.
+    /// The field with this name, ignoring case.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -69,7 +69,7 @@ impl Field {
     }
 }
 
-/// Which fields make the label.
+/// The fields that form the label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelExpression {
     fields: Vec<Field>,
@@ -86,7 +86,7 @@ impl LabelExpression {
     /// Parses `upos`, `xpos`, `upos+feats`, ...
     ///
     /// # Errors
-    /// [`Error::UnknownName`] for a name that is no field, a field named twice, or `id`.
+    /// [`Error::UnknownName`] for a name that is not a field, a field named twice, or `id`.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fields = Vec::new();
         for name in text.split('+') {
@@ -127,8 +127,8 @@ impl LabelExpression {
         }
     }
 
-    /// The value of each field of a label, joined as [`LabelExpression::join`] does. A label with too few parts leaves
-    /// the last fields empty (`_`).
+    /// The value of each field of a label joined by [`LabelExpression::join`]. If the label has too few parts, the last
+    /// fields are empty (`_`).
     fn split(&self, label: &str) -> [Option<String>; FIELDS] {
         let mut values = [const { None }; FIELDS];
         let mut rest = label;
@@ -156,7 +156,7 @@ impl LabelExpression {
     }
 }
 
-/// The ten fields of a line; the number of fields if that is not ten.
+/// The ten fields of a line; if there are not ten, their number.
 fn split_fields(line: &str) -> std::result::Result<[&str; FIELDS], usize> {
     let mut fields = [""; FIELDS];
     let mut count = 0;
@@ -169,7 +169,7 @@ fn split_fields(line: &str) -> std::result::Result<[&str; FIELDS], usize> {
     if count == FIELDS { Ok(fields) } else { Err(count) }
 }
 
-/// What a line's first field says.
+/// The kind of a line, from its first field.
 enum Kind {
     Word,
     RangeOrEmptyNode,
@@ -184,7 +184,7 @@ fn kind(id: &str) -> Option<Kind> {
     (number(first) && number(second)).then_some(Kind::RangeOrEmptyNode)
 }
 
-/// What a reader of CoNLL-U has to remember.
+/// The state of a CoNLL-U reader.
 #[derive(Debug)]
 pub(super) struct ConlluReader {
     pub label: Option<LabelExpression>,
@@ -200,7 +200,7 @@ impl ConlluReader {
                     return Ok(true);
                 }
                 if sequence.source_lines().len() > 0 {
-                    sequence.push_source_line("", None); // comments of their own
+                    sequence.push_source_line("", None); // comments on their own
                 }
                 continue;
             }
@@ -221,7 +221,7 @@ impl ConlluReader {
         sequence: &mut Sequence,
     ) -> std::result::Result<(), (String, String)> {
         let fields = split_fields(line).map_err(|count| {
-            (format!("{FIELDS} fields between tabs"), format!("{count} in {}", quoted(line)))
+            (format!("{FIELDS} fields separated by tabs"), format!("{count} in {}", quoted(line)))
         })?;
         match kind(fields[0]) {
             None => return Err(("a word number, a range or an empty node".into(), quoted(fields[0]))),
@@ -244,8 +244,8 @@ impl ConlluReader {
     }
 }
 
-/// Writes the lines of a sequence, each label in its fields, its probability in the last one. A sequence that came from another format gets lines of
-/// its own, with its first column as the form.
+/// Writes the lines of a sequence, each label in its fields, its probability in the last field. For a sequence from
+/// another format, lines are made up, with its first column as the form.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
@@ -286,7 +286,7 @@ pub(super) fn write<L: AsRef<str>>(
     Ok(())
 }
 
-/// The miscellaneous field with a probability, in place of one that stands there already.
+/// The `MISC` field with a probability, which replaces any that is already there.
 fn with_confidence(misc: &str, confidence: f64) -> String {
     let others = misc.split('|').filter(|part| *part != EMPTY && !part.starts_with(CONFIDENCE));
     let own = format!("{CONFIDENCE}{confidence:.4}");

@@ -1,8 +1,8 @@
-//! CRFsuite's items: label and attributes between tabs, a line an item.
+//! CRFsuite's items: label and attributes separated by tabs, one item per line.
 //!
-//! An attribute is `name` or `name:value`; `\:` is a colon and `\\` a backslash, any other backslash stands for itself. A
-//! line that begins with `@weight:w` sets the weight of its sequence. Unlike CRFsuite, which reads what is no number as 0,
-//! a value must be a finite number.
+//! An attribute is `name` or `name:value`; `\:` is a colon and `\\` a backslash, any other backslash is literal. A line
+//! that begins with `@weight:w` sets the weight of its sequence. A value must be a finite number; CRFsuite reads text
+//! that is not a number as 0.
 
 use super::lines::Lines;
 use super::writer::check_cell;
@@ -10,16 +10,16 @@ use crate::error::{Result, quoted};
 use crate::sequence::Sequence;
 use std::fmt::Write;
 
-/// What CRFsuite's example scripts write for a colon.
+/// How CRFsuite's example scripts write a colon.
 const COLON_WORD: &str = "__COLON__";
 
-/// What a reader of items has to remember.
+/// The state of an item reader.
 #[derive(Debug)]
 pub(super) struct ItemsReader {
     pub labelled: bool,
     pub colon_words: bool,
-    pub name: String,  // of the field being read, without escapes
-    pub value: String, // likewise
+    pub name: String,  // of the field being read, unescaped
+    pub value: String, // of the same field, unescaped
 }
 
 /// A field that is not `name` or `name:value`.
@@ -46,7 +46,7 @@ impl ItemsReader {
         line: &str,
         sequence: &mut Sequence,
     ) -> std::result::Result<(), (&'static str, String)> {
-        let mut open = false; // the label of this item was read
+        let mut open = false; // the label of this item has been read
         for field in line.split('\t').filter(|field| !field.is_empty()) {
             self.split(field).map_err(|SecondColon| {
                 ("name or name:value, with \\: for a colon in either", quoted(field))
@@ -69,7 +69,7 @@ impl ItemsReader {
         Ok(())
     }
 
-    /// Parts a field at its colon and resolves escapes.
+    /// Splits a field at its colon and resolves escapes.
     fn split(&mut self, field: &str) -> std::result::Result<(), SecondColon> {
         self.name.clear();
         self.value.clear();
@@ -95,7 +95,7 @@ impl ItemsReader {
     }
 }
 
-/// The value of an attribute: 1 if nothing is said.
+/// The value of an attribute: 1 if there is none.
 fn parse_value(text: &str) -> Option<f64> {
     if text.is_empty() {
         return Some(1.0);
@@ -103,7 +103,7 @@ fn parse_value(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Writes one label a line, further columns behind it.
+/// Writes one label per line, followed by further columns.
 pub(super) fn write_labels<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
@@ -130,7 +130,7 @@ pub(super) fn write_items<L: AsRef<str>>(
     sequence: &Sequence,
     columns: &[&[L]],
 ) -> Result<()> {
-    const LEGAL: &str = "labels and attributes that are not empty, without tabs, labels without @";
+    const LEGAL: &str = "labels and attributes that are not empty and contain no tabs, and no label with @";
     if sequence.weight() != 1.0 {
         out.push_str("@weight");
         push_value(sequence.weight(), out);
@@ -156,7 +156,7 @@ pub(super) fn write_items<L: AsRef<str>>(
 /// A colon and the value, unless it is 1.
 fn push_value(value: f64, out: &mut String) {
     if value != 1.0 {
-        write!(out, ":{value}").expect("a string takes everything");
+        write!(out, ":{value}").expect("writing to a string cannot fail");
     }
 }
 

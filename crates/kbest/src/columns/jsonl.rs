@@ -1,7 +1,7 @@
-//! A JSON object a line: `{"tokens":["Time","flies"],"tags":["NOUN","VERB"]}`.
+//! One JSON object per line: `{"tokens":["Time","flies"],"tags":["NOUN","VERB"]}`.
 //!
-//! Tags may be numbers (as data sets of a well-known hub have them): a label is then the number as text. Other keys
-//! are passed over. Tokens and tags go from the parser into the sequence without a string of their own.
+//! Tags may be numbers, as in many published data sets: the label is then the number as text. Other keys are ignored.
+//! Tokens and tags go straight from the parser into the sequence, without intermediate strings.
 
 use super::lines::Lines;
 use super::writer::Extras;
@@ -10,15 +10,15 @@ use crate::sequence::Sequence;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// What a reader of JSON lines has to remember.
+/// The state of a JSON lines reader.
 #[derive(Debug)]
 pub(super) struct JsonlReader {
     pub labelled: bool,
-    pub tags: Sequence, // tags of the line being read: they may come before the tokens
+    pub tags: Sequence, // tags of the current line: they may come before the tokens
 }
 
 impl JsonlReader {
-    /// An object is a sequence even if it has no tokens, so that answers stay aligned with questions.
+    /// An object is a sequence even if it has no tokens, so that outputs stay aligned with inputs.
     pub(super) fn read_into(&mut self, lines: &mut Lines, sequence: &mut Sequence) -> Result<bool> {
         while let Some(line) = lines.next()? {
             if line.trim_ascii().is_empty() {
@@ -54,7 +54,7 @@ impl JsonlReader {
     }
 }
 
-/// Reads the object; says whether there were tokens, and tags.
+/// Reads the object; returns whether there were tokens, and tags.
 struct Object<'s> {
     tokens: &'s mut Sequence,
     tags: &'s mut Sequence,
@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 }
 
-/// Reads a list of strings, or of whole numbers too, as positions of one cell.
+/// Reads a list of strings (or also of whole numbers) as positions of one cell.
 struct List<'s> {
     into: &'s mut Sequence,
     numbers: bool,
@@ -163,15 +163,15 @@ impl Visitor<'_> for Element<'_> {
     }
 }
 
-/// Writes the object: rank, score and probability of a candidate, tokens, tags and how sure they are, the labels that were
-/// in the data if these are others.
+/// Writes the object: rank, score and probability of a candidate, tokens, tags and their probabilities, and the labels
+/// in the data if they differ.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
     columns: &[&[L]],
     extras: Extras<'_>,
 ) -> Result<()> {
-    // JSON knows no infinite numbers.
+    // JSON has no infinite numbers.
     let number = |value: f64| if value.is_finite() { value.to_string() } else { "null".into() };
     out.push('{');
     if let Some(candidate) = extras.candidate {
@@ -212,7 +212,7 @@ fn push_list<'a>(out: &mut String, key: &str, texts: impl Iterator<Item = &'a st
         if i > 0 {
             out.push(',');
         }
-        out.push_str(&serde_json::to_string(text).expect("text is always JSON"));
+        out.push_str(&serde_json::to_string(text).expect("any text can be written as JSON"));
     }
     out.push(']');
 }

@@ -1,4 +1,4 @@
-//! Lines of a file that may be packed, with their numbers.
+//! Numbered lines of a file, which may be compressed.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -9,13 +9,13 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER: usize = 1 << 16;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Lines as text, one after the other in one buffer.
+/// Lines as text, one at a time, in one buffer.
 pub(super) struct Lines {
     input: Box<dyn BufRead + Send>,
     packed: bool,
     file: String,
     number: u64, // of the line in the buffer
-    first: u64,  // of the first line with something on it since `begin`; 0 if there was none
+    first: u64,  // of the first non-blank line since `begin`; 0 if there was none
     buffer: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Lines {
 }
 
 impl Lines {
-    /// Opens a file, packed or not.
+    /// Opens a file, compressed or not.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let input = File::open(path).map_err(|error| Error::io(&name, 0, error))?;
@@ -37,12 +37,12 @@ impl Lines {
         Self::unpacking(input, name, named_gzip)
     }
 
-    /// Reads from anything, packed or not.
+    /// Reads from anything, compressed or not.
     pub(super) fn new(input: impl Read + Send + 'static, file: String) -> Result<Self> {
         Self::unpacking(input, file, false)
     }
 
-    /// Packed if it says so in its name or in its first bytes.
+    /// Compressed if its name or its first bytes say so.
     fn unpacking(mut input: impl Read + Send + 'static, file: String, named_gzip: bool) -> Result<Self> {
         let mut head = Vec::with_capacity(GZIP_MAGIC.len());
         let taken = input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head);
@@ -54,7 +54,7 @@ impl Lines {
         Ok(Lines { input, packed, file, number: 0, first: 0, buffer: Vec::new() })
     }
 
-    /// A sequence begins with the next line that is not blank.
+    /// The next sequence begins with the next non-blank line.
     pub(super) fn begin(&mut self) {
         self.first = 0;
     }
@@ -92,18 +92,18 @@ impl Lines {
         }
     }
 
-    /// A damaged archive is the data's fault, everything else the system's.
+    /// A damaged archive is an error in the data, anything else an error of the system.
     fn broken(&self, error: io::Error) -> Error {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         if self.packed && matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) {
             let got =
-                if error.kind() == UnexpectedEof { "one that breaks off".into() } else { error.to_string() };
-            return Error::data(&self.file, self.number, "a whole gzip archive", got);
+                if error.kind() == UnexpectedEof { "a truncated one".into() } else { error.to_string() };
+            return Error::data(&self.file, self.number, "a complete gzip archive", got);
         }
         Error::io(&self.file, self.number, error)
     }
 
-    /// What the file is called.
+    /// The name of the file.
     pub(super) fn file(&self) -> &str {
         &self.file
     }
@@ -127,5 +127,5 @@ fn unpack(input: impl Read + Send + 'static, _: &str) -> Result<Box<dyn BufRead 
 
 #[cfg(not(feature = "gzip"))]
 fn unpack(_: impl Read + Send + 'static, file: &str) -> Result<Box<dyn BufRead + Send>> {
-    Err(Error::data(file, 0, "text (this build cannot unpack gzip)", "a gzip archive"))
+    Err(Error::data(file, 0, "text (this build does not support gzip)", "a gzip archive"))
 }

@@ -1,15 +1,16 @@
-//! Readers and writers of sequences: the formats people already have.
+//! Readers and writers of sequences in common text formats.
 //!
 //! | format | a sequence is | label | written back as |
 //! |---|---|---|---|
-//! | [`Format::Columns`] | lines of cells between tabs or blanks, ended by a blank line (CRF++, CoNLL) | last column | the same columns, labels behind them |
-//! | [`Format::Items`] | lines of label and attributes between tabs (CRFsuite) | first field | the bare label a line |
-//! | [`Format::Conllu`] | ten fields a word (Universal Dependencies) | an expression such as `upos+feats` | the same lines, labels in their fields |
-//! | [`Format::Jsonl`] | an object a line, `{"tokens":[...],"tags":[...]}` | `tags` | the same, `tags` being the new ones |
+//! | [`Format::Columns`] | lines of cells separated by tabs or blanks, ended by a blank line (CRF++, CoNLL) | last column | the same columns, followed by the labels |
+//! | [`Format::Items`] | lines of a label and attributes, separated by tabs (CRFsuite) | first field | the bare label, one per line |
+//! | [`Format::Conllu`] | ten fields per word (Universal Dependencies) | an expression such as `upos+feats` | the same lines, labels in their fields |
+//! | [`Format::Jsonl`] | one object per line, `{"tokens":[...],"tags":[...]}` | `tags` | the same, with the new `tags` |
 //!
-//! **Streaming.** A [`Reader`] fills one [`Sequence`](crate::Sequence) of the caller again and again ([`Reader::read_into`]): memory follows
-//! the longest sequence, not the file. Gzip is unpacked on the way, Windows line ends and a byte order mark are accepted.
-//! **Errors** name file and line, what was expected and what was found: invalid UTF-8, ragged columns, a broken archive.
+//! **Streaming.** A [`Reader`] refills one [`Sequence`](crate::Sequence) of the caller ([`Reader::read_into`]): memory
+//! depends on the longest sequence, not on the file. Gzip is unpacked on the fly; Windows line ends and a byte order
+//! mark are accepted. **Errors** name the file and the line, what was expected and what was found: invalid UTF-8,
+//! ragged columns, a broken archive.
 //!
 //! ```
 //! use kbest::columns::{Reader, ReaderOptions, Writer, WriterOptions};
@@ -46,17 +47,17 @@ pub use writer::{Answer, Candidate, Writer, WriterOptions};
 use crate::error::{Error, Result};
 use std::path::Path;
 
-/// How sequences are written in a file.
+/// The file format of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// Columns between tabs or blanks.
+    /// Columns separated by tabs or blanks.
     #[default]
     Columns,
     /// CRFsuite's items.
     Items,
     /// CoNLL-U.
     Conllu,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
@@ -69,7 +70,7 @@ impl Format {
         ("jsonl", Format::Jsonl),
     ];
 
-    /// The format of this name.
+    /// The format with this name.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -87,8 +88,8 @@ impl Format {
         Self::NAMES[self as usize].0
     }
 
-    /// The format that the ending of a file's name stands for, if any: `.conllu`, `.jsonl`, `.items` or `.crfsuite`, each
-    /// also before `.gz`.
+    /// The format implied by the ending of a file's name, if any: `.conllu`, `.jsonl`, `.items` or `.crfsuite`, each
+    /// optionally followed by `.gz`.
     pub fn by_ending(path: impl AsRef<Path>) -> Option<Self> {
         let name = path.as_ref().file_name()?.to_str()?;
         let name = name.strip_suffix(".gz").unwrap_or(name);
@@ -106,6 +107,6 @@ fn without_json() -> Error {
     Error::UnknownName {
         what: "format",
         name: "jsonl".into(),
-        expected: "columns, items, conllu (this build has no JSON)".into(),
+        expected: "columns, items, conllu (this build does not support JSON)".into(),
     }
 }

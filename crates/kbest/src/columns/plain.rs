@@ -1,27 +1,27 @@
-//! Columns between tabs or blanks, as CRF++ reads them.
+//! Columns separated by tabs or blanks, as in CRF++.
 //!
-//! A blank line ends a sequence, and so does one that begins with a blank. Every other line is a position, `#` lines and
-//! `-DOCSTART-` too. All lines have as many columns as the first.
+//! A sequence ends at a blank line or at a line that begins with a blank. Every other line is a position, including `#`
+//! lines and `-DOCSTART-`. All lines have as many columns as the first.
 
 use super::lines::Lines;
 use super::writer::check_cell;
 use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
 
-/// What stands between columns.
+/// What separates columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Separator {
     /// Any number of tabs and blanks, as in CRF++.
     #[default]
     Blanks,
-    /// One tab: cells may hold blanks, or be empty.
+    /// One tab: cells may contain blanks or be empty.
     Tab,
 }
 
 impl Separator {
     const NAMES: [(&'static str, Separator); 2] = [("blanks", Separator::Blanks), ("tab", Separator::Tab)];
 
-    /// The separator of this name: `blanks` or `tab`.
+    /// The separator with this name: `blanks` or `tab`.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -40,7 +40,7 @@ impl Separator {
     }
 }
 
-/// What a reader of columns has to remember.
+/// The state of a column reader.
 #[derive(Debug)]
 pub(super) struct PlainReader {
     pub separator: Separator,
@@ -64,7 +64,7 @@ impl PlainReader {
             };
             if self.labelled && count < 2 {
                 let got = quoted(line);
-                return Err(lines.error("at least two columns, the last of them the label", got));
+                return Err(lines.error("at least two columns, the last one the label", got));
             }
             let expected = *self.columns.get_or_insert(count);
             if count != expected {
@@ -84,7 +84,7 @@ impl PlainReader {
     }
 }
 
-/// What stands between blanks and tabs. Byte by byte: faster than splitting by characters.
+/// The cells between blanks and tabs. Byte by byte: faster than splitting by characters.
 fn between_blanks(line: &str) -> impl Iterator<Item = &str> {
     let is_blank = |byte: u8| byte == b' ' || byte == b'\t';
     let mut rest = line;
@@ -97,7 +97,7 @@ fn between_blanks(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Adds cells to the last position, the last of them as its label if asked. Returns how many there were.
+/// Adds cells to the last position, the last one as its label if `labelled`. Returns how many there were.
 fn push_cells<'a>(cells: impl Iterator<Item = &'a str>, labelled: bool, sequence: &mut Sequence) -> usize {
     let mut held = None; // the last cell may be the label
     let mut count = 0;
@@ -115,7 +115,7 @@ fn push_cells<'a>(cells: impl Iterator<Item = &'a str>, labelled: bool, sequence
     count
 }
 
-/// Writes the columns of a sequence, its label if it has one, then further columns.
+/// Writes the columns of a sequence, its label if it has one, and further columns.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
@@ -126,7 +126,7 @@ pub(super) fn write<L: AsRef<str>>(
         let added = columns.iter().map(|column| column[t].as_ref());
         for (i, cell) in sequence.cells(t).chain(sequence.label(t)).chain(added).enumerate() {
             if !fits(cell, separator) {
-                check_cell(cell, false, t, "a cell that fits between blanks or tabs")?;
+                check_cell(cell, false, t, "a cell that can be read back")?;
             }
             if i > 0 {
                 out.push('\t');
@@ -139,7 +139,7 @@ pub(super) fn write<L: AsRef<str>>(
     Ok(())
 }
 
-/// Whether a cell reads back as itself. One pass over its bytes, for every cell comes by here.
+/// Whether a cell reads back as itself. One pass over its bytes, because every cell is checked.
 fn fits(cell: &str, separator: Separator) -> bool {
     let blank = if separator == Separator::Blanks { b' ' } else { b'\t' };
     let breaks = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r') || byte == blank;

@@ -12,7 +12,7 @@ use crate::sequence::Sequence;
 use std::io::Read;
 use std::path::Path;
 
-/// What a file holds and what is wanted of it.
+/// Describes a file, and what to read from it.
 #[derive(Debug, Clone)]
 pub struct ReaderOptions {
     text: TextFormat,
@@ -22,19 +22,19 @@ pub struct ReaderOptions {
 }
 
 impl From<TextFormat> for ReaderOptions {
-    /// Text that is written like this, without labels.
+    /// Unlabelled text in this format.
     fn from(text: TextFormat) -> Self {
         ReaderOptions { text, labelled: false, required: false, columns: None }
     }
 }
 
 impl ReaderOptions {
-    /// A file of this format, without labels.
+    /// An unlabelled file in this format.
     pub fn new(format: Format) -> Self {
         TextFormat::new(format).into()
     }
 
-    /// Columns between tabs or blanks.
+    /// Columns separated by tabs or blanks.
     pub fn columns() -> Self {
         Self::new(Format::Columns)
     }
@@ -44,7 +44,7 @@ impl ReaderOptions {
         Self::new(Format::Items)
     }
 
-    /// CoNLL-U with the label that the expression names; see [`LabelExpression::parse`](super::LabelExpression::parse).
+    /// CoNLL-U with the label given by the expression; see [`LabelExpression::parse`](super::LabelExpression::parse).
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -52,12 +52,12 @@ impl ReaderOptions {
         Ok(TextFormat::conllu(label)?.into())
     }
 
-    /// A JSON object a line.
+    /// One JSON object per line.
     pub fn jsonl() -> Self {
         Self::new(Format::Jsonl)
     }
 
-    /// Whether the data has labels and they are wanted. The first field of an item is its label either way.
+    /// Whether to read labels from the data. The first field of an item is its label either way.
     pub fn labelled(mut self, labelled: bool) -> Self {
         self.labelled = labelled;
         self
@@ -69,25 +69,25 @@ impl ReaderOptions {
         self
     }
 
-    /// What stands between columns.
+    /// What separates columns.
     pub fn separator(mut self, separator: Separator) -> Self {
         self.text.separator = separator;
         self
     }
 
-    /// How many columns every line must have, label included. Without it: as many as the first line.
+    /// How many columns every line must have, including the label. Default: as many as the first line.
     pub fn column_count(mut self, columns: usize) -> Self {
         self.columns = Some(columns);
         self
     }
 
-    /// Whether `__COLON__` in the names of items stands for a colon.
+    /// Whether `__COLON__` in the names of items means a colon.
     pub fn colon_words(mut self, colon_words: bool) -> Self {
         self.text.colon_words = colon_words;
         self
     }
 
-    /// Which fields of CoNLL-U become columns, in this order. Without it: the form alone.
+    /// Which fields of CoNLL-U become columns, in this order. Default: only the form.
     pub fn fields(mut self, fields: impl Into<Vec<Field>>) -> Self {
         self.text.fields = fields.into();
         self
@@ -119,7 +119,7 @@ enum Kind {
 }
 
 impl Reader {
-    /// Opens a file, packed with gzip or not.
+    /// Opens a file, compressed with gzip or not.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be opened.
@@ -127,7 +127,7 @@ impl Reader {
         Self::over(Lines::open(path.as_ref())?, options)
     }
 
-    /// Reads from anything, packed with gzip or not; `file` is what errors call it.
+    /// Reads from anything, compressed with gzip or not; `file` is its name in errors.
     ///
     /// # Errors
     /// [`Error::Io`] if its first bytes cannot be read.
@@ -158,11 +158,11 @@ impl Reader {
         Ok(Reader { lines, kind, required, sequences: 0, failed: false })
     }
 
-    /// Fills `sequence` with the next one; false after the last.
+    /// Fills `sequence` with the next one; returns false after the last.
     ///
     /// # Errors
-    /// [`Error::Data`] with file and line for data that is not what its format says, [`Error::Io`] if reading
-    /// failed. The sequence then holds what was read so far.
+    /// [`Error::Data`] with file and line if the data does not follow its format, [`Error::Io`] if reading failed. The
+    /// sequence then holds what has been read so far.
     pub fn read_into(&mut self, sequence: &mut Sequence) -> Result<bool> {
         sequence.clear();
         self.lines.begin();
@@ -191,7 +191,7 @@ impl Reader {
         self.lines.first()
     }
 
-    /// What errors call the file.
+    /// The name that errors use for the file.
     pub fn file(&self) -> &str {
         self.lines.file()
     }
@@ -202,8 +202,7 @@ impl Reader {
     }
 }
 
-/// The sequences that are still to come, each a new one ([`Reader::read_into`] uses the same one again and again). The first
-/// error is the last item.
+/// The remaining sequences, each a new one ([`Reader::read_into`] reuses one). The first error is the last item.
 impl Iterator for Reader {
     type Item = Result<Sequence>;
 

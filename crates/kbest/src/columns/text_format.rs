@@ -1,12 +1,12 @@
-//! All that readers and writers must know to read a text and write it back.
+//! Everything readers and writers need to know to read a text and write it back.
 
 use super::{Field, Format, LabelExpression, Separator};
 use crate::error::{Error, Result};
 use std::fmt;
 
-/// How a text is written: its format, and the choices that some formats leave open. Readers and writers are made from it
-/// ([`ReaderOptions::from`](super::ReaderOptions), [`WriterOptions::from`](super::WriterOptions)), and a model remembers that
-/// of the text it was trained on ([`Model::text_format`](crate::Model::text_format)).
+/// The format of a text, with the choices that some formats leave open. Readers and writers are made from it
+/// ([`ReaderOptions::from`](super::ReaderOptions), [`WriterOptions::from`](super::WriterOptions)), and a model stores
+/// the format of the text it was trained on ([`Model::text_format`](crate::Model::text_format)).
 ///
 /// ```
 /// use kbest::columns::{Format, Separator, TextFormat};
@@ -19,13 +19,13 @@ use std::fmt;
 pub struct TextFormat {
     /// The format.
     pub format: Format,
-    /// What stands between columns.
+    /// What separates columns.
     pub separator: Separator,
-    /// Which fields of CoNLL-U make the label.
+    /// Which fields of CoNLL-U form the label.
     pub label: LabelExpression,
     /// Which fields of CoNLL-U become columns, in this order.
     pub fields: Vec<Field>,
-    /// Whether `__COLON__` in the names of items stands for a colon.
+    /// Whether `__COLON__` in the names of items means a colon.
     pub colon_words: bool,
 }
 
@@ -36,8 +36,8 @@ impl Default for TextFormat {
 }
 
 impl TextFormat {
-    /// This format and what is usual otherwise: any blanks between columns, the label of CoNLL-U in `upos` and the form for
-    /// its only column, items as they are.
+    /// This format with the usual choices: columns separated by any blanks; in CoNLL-U the label in `upos` and the form
+    /// as the only column; items unchanged.
     pub fn new(format: Format) -> Self {
         TextFormat {
             format,
@@ -48,7 +48,7 @@ impl TextFormat {
         }
     }
 
-    /// CoNLL-U with the label that the expression names; see [`LabelExpression::parse`].
+    /// CoNLL-U with the label given by the expression; see [`LabelExpression::parse`].
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -56,7 +56,7 @@ impl TextFormat {
         Ok(TextFormat { label: LabelExpression::parse(label)?, ..Self::new(Format::Conllu) })
     }
 
-    /// Names and values of all that there is to say, in words that [`TextFormat::from_words`] reads.
+    /// Names and values of all settings, in the form that [`TextFormat::from_words`] reads.
     pub fn words(&self) -> [(&'static str, String); 5] {
         let names = |fields: &[Field], between: &str| {
             fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(between)
@@ -71,7 +71,7 @@ impl TextFormat {
         ]
     }
 
-    /// What [`TextFormat::words`] gave, the values alone.
+    /// Parses the values of [`TextFormat::words`], without the names.
     ///
     /// # Errors
     /// [`Error::UnknownName`] for other words.
@@ -80,7 +80,7 @@ impl TextFormat {
             "yes" => true,
             "no" => false,
             other => {
-                let (what, name) = ("answer for colon-words", other.to_owned());
+                let (what, name) = ("value of colon-words", other.to_owned());
                 return Err(Error::UnknownName { what, name, expected: "yes, no".into() });
             }
         };
@@ -94,7 +94,7 @@ impl TextFormat {
     }
 }
 
-/// The format, and whatever is not as usual.
+/// The format, and every setting that is not the usual one.
 impl fmt::Display for TextFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.format.name())?;

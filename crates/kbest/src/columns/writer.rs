@@ -5,26 +5,26 @@ use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
 use std::io::Write;
 
-/// What errors call the output.
+/// The name that errors use for the output.
 const OUTPUT: &str = "output";
 
-/// Which of several answers a block of lines is.
+/// The rank and score of one of several answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
-    /// Its place, counted from 0.
+    /// Its rank, counted from 0.
     pub rank: usize,
     /// Its score.
     pub score: f64,
 }
 
-/// What a tagger says about a sequence.
+/// A tagger's answer for a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer<'a> {
-    /// A label a position.
+    /// One label per position.
     pub labels: &'a [&'a str],
-    /// The probability of each label, if it is to be told.
+    /// The probability of each label, if it is to be written.
     pub confidences: Option<&'a [f64]>,
-    /// The probability of all of them together; only JSON has room for it.
+    /// The probability of the whole labelling; only written in JSON.
     pub probability: Option<f64>,
     /// Which of several answers this is.
     pub candidate: Option<Candidate>,
@@ -38,34 +38,34 @@ pub struct WriterOptions {
 }
 
 impl From<TextFormat> for WriterOptions {
-    /// Text that is written like this; of items, the bare labels.
+    /// Text in this format; for items, only the labels.
     fn from(text: TextFormat) -> Self {
         WriterOptions { text, whole_items: false }
     }
 }
 
 impl WriterOptions {
-    /// A file of this format.
+    /// A file in this format.
     pub fn new(format: Format) -> Self {
         TextFormat::new(format).into()
     }
 
-    /// The columns of the sequence, its label if it has one, then further columns, between tabs.
+    /// The columns of the sequence, its label if it has one, and further columns, separated by tabs.
     pub fn columns() -> Self {
         Self::new(Format::Columns)
     }
 
-    /// The bare label a line, as `crfsuite tag` writes it.
+    /// One bare label per line, as `crfsuite tag` writes.
     pub fn items() -> Self {
         Self::new(Format::Items)
     }
 
-    /// Label and attributes a line, as CRFsuite reads them.
+    /// Label and attributes, one item per line, as CRFsuite reads them.
     pub fn whole_items() -> Self {
         WriterOptions { whole_items: true, ..Self::new(Format::Items) }
     }
 
-    /// CoNLL-U with labels written into the fields that the expression names.
+    /// CoNLL-U with labels written into the fields of the expression.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -73,19 +73,19 @@ impl WriterOptions {
         Ok(TextFormat::conllu(label)?.into())
     }
 
-    /// A JSON object a line.
+    /// One JSON object per line.
     pub fn jsonl() -> Self {
         Self::new(Format::Jsonl)
     }
 
-    /// With [`Separator::Tab`], cells may hold blanks or be empty.
+    /// With [`Separator::Tab`], cells may contain blanks or be empty.
     pub fn separator(mut self, separator: Separator) -> Self {
         self.text.separator = separator;
         self
     }
 }
 
-/// What JSON has room for besides labels.
+/// What JSON holds in addition to labels.
 #[cfg(feature = "json")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Extras<'a> {
@@ -104,18 +104,18 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes into `out`, a whole sequence at a time.
+    /// Writes to `out`, one whole sequence at a time.
     pub fn new(out: W, options: WriterOptions) -> Self {
         Writer { out, options, buffer: String::new(), lines: 0 }
     }
 
-    /// Writes a sequence with columns of labels, each as long as the sequence; without any, the labels it has itself.
-    /// A candidate is announced by a line `# rank score`, in JSON by two keys. Formats with room for one label take the
-    /// first column.
+    /// Writes a sequence with columns of labels, each as long as the sequence; if there are none, the sequence's own
+    /// labels. A candidate is preceded by a line `# rank score`; in JSON it has two keys. Formats that hold only one
+    /// label use the first column.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a column of another length, [`Error::Data`] for text that the format cannot hold,
-    /// [`Error::Io`]. Nothing of a sequence is written in the first two cases.
+    /// [`Error::Shape`] for a column of the wrong length, [`Error::Data`] for text that the format cannot hold,
+    /// [`Error::Io`]. In the first two cases nothing of the sequence is written.
     pub fn write<L: AsRef<str>>(
         &mut self,
         sequence: &Sequence,
@@ -142,11 +142,11 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes a sequence with an answer. Confidences stand behind the labels, as in `NOUN/0.9871`; in CoNLL-U, where that
-    /// would spoil the fields, as `Confidence=0.9871` among what is miscellaneous; in JSON in a list of their own.
+    /// Writes a sequence with an answer. Probabilities follow the labels, as in `NOUN/0.9871`; in CoNLL-U, where that
+    /// would spoil the fields, they are `Confidence=0.9871` in the `MISC` field; in JSON they have a list of their own.
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// See [`Writer::write`].
     pub fn write_answer(&mut self, sequence: &Sequence, answer: &Answer<'_>) -> Result<()> {
         let Answer { labels, confidences: Some(confidences), candidate, .. } = *answer else {
             return self.write(sequence, &[answer.labels], answer.candidate);
@@ -175,7 +175,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Empties the buffer, looks at the lengths of what is to be written, and announces a candidate.
+    /// Empties the buffer, checks the lengths of the columns, and writes the candidate's line.
     fn begin(
         &mut self,
         sequence: &Sequence,
@@ -194,13 +194,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Hands the sequence in the buffer on.
+    /// Passes on the sequence in the buffer.
     fn end(&mut self) -> Result<()> {
         self.lines += self.buffer.bytes().filter(|&byte| byte == b'\n').count() as u64;
         self.out.write_all(self.buffer.as_bytes()).map_err(|error| Error::io(OUTPUT, self.lines, error))
     }
 
-    /// Hands everything on that `out` still holds back.
+    /// Flushes `out`.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -208,18 +208,18 @@ impl<W: Write> Writer<W> {
         self.out.flush().map_err(|error| Error::io(OUTPUT, self.lines, error))
     }
 
-    /// What is written into.
+    /// The underlying writer.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// What was written into.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }
 }
 
-/// Refuses text that would read back as something else.
+/// Rejects text that would read back as something else.
 pub(super) fn check_cell(text: &str, legal: bool, t: usize, expected: &str) -> Result<()> {
     if legal && !text.contains(['\n', '\r']) {
         return Ok(());

@@ -1,11 +1,11 @@
-//! How right labels are: of tokens, of whole sequences, by label, and of the spans they spell.
+//! How accurate labels are: by token, by whole sequence, by label, and by the spans they encode.
 //!
-//! **What.** An [`Evaluation`] takes gold and predicted labels sequence by sequence, as names, and counts. Gold labels that
-//! a model has never heard of are wrong, and counted under their own name. Spans are found as `conlleval` does or strictly
-//! by a scheme ([`Spans`]). **Cost.** Two look-ups a token; memory follows the number of labels and of distinct confusions,
-//! not of tokens. Parts counted by several threads can be [joined](Evaluation::merge).
+//! **What.** An [`Evaluation`] takes gold and predicted labels, as names, sequence by sequence, and counts. Gold labels
+//! that a model does not know count as errors, under their own name. Spans are found as in `conlleval`, or strictly by
+//! a scheme ([`Spans`]). **Cost.** Two look-ups per token; memory depends on the number of labels and distinct
+//! confusions, not on the number of tokens. Counts from several threads can be [merged](Evaluation::merge).
 //!
-//! **When not.** Nothing here weighs one error against another.
+//! **When not.** All errors weigh the same.
 //!
 //! ```
 //! use kbest::evaluate::{Evaluation, Spans};
@@ -28,17 +28,17 @@ use crate::error::{Error, Result};
 use crate::label::{LabelId, LabelSetBuilder};
 use std::collections::{BTreeMap, HashMap};
 
-/// How many of how many.
+/// How many of a total are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hits {
-    /// Those that are right.
+    /// The number that are right.
     pub right: u64,
-    /// All.
+    /// The total.
     pub all: u64,
 }
 
 impl Hits {
-    /// Right ones among all; 0 if there are none.
+    /// The share of right ones; 0 if the total is 0.
     pub fn share(&self) -> f64 {
         ratio(self.right, self.all)
     }
@@ -54,24 +54,24 @@ impl Hits {
     }
 }
 
-/// What is there, what was predicted, and how much of it agrees.
+/// Counts of gold items, predicted items, and those that agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// In the gold labels: the support.
+    /// The number in the gold labels: the support.
     pub gold: u64,
-    /// In the predicted labels.
+    /// The number in the predicted labels.
     pub predicted: u64,
-    /// In both.
+    /// The number in both.
     pub right: u64,
 }
 
 impl Tally {
-    /// Right ones among the predicted; 0 if there are none.
+    /// The share of right ones among the predicted; 0 if there are none.
     pub fn precision(&self) -> f64 {
         ratio(self.right, self.predicted)
     }
 
-    /// Right ones among the gold; 0 if there are none.
+    /// The share of right ones among the gold; 0 if there are none.
     pub fn recall(&self) -> f64 {
         ratio(self.right, self.gold)
     }
@@ -92,21 +92,21 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A tally with its name: a label, or a type of spans.
+/// A tally with its name: a label, or a span type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The label, or the type.
+    /// The label, or the span type.
     pub name: &'a str,
     /// Its counts.
     pub tally: Tally,
 }
 
-/// One label taken for another.
+/// One label mistaken for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confusion<'a> {
-    /// What it is.
+    /// The gold label.
     pub gold: &'a str,
-    /// What it was taken for.
+    /// The predicted label.
     pub predicted: &'a str,
     /// How often.
     pub count: u64,
@@ -115,17 +115,17 @@ pub struct Confusion<'a> {
 /// Spans by type, and all of them together (the micro average).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanTable<'a> {
-    /// One row a type, by name.
+    /// One row per type, sorted by name.
     pub rows: Vec<Row<'a>>,
     /// All types.
     pub all: Tally,
 }
 
-/// Counts over all sequences added.
+/// Counts over all added sequences.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation {
     names: LabelSetBuilder,
-    pairs: HashMap<(LabelId, LabelId), u64>, // gold and predicted, equal ones too
+    pairs: HashMap<(LabelId, LabelId), u64>, // gold and predicted, including equal ones
     tokens: Hits,
     sequences: Hits,
     unknown: Option<Hits>,
@@ -134,7 +134,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Nothing counted yet. Spans are looked for only if it is said how.
+    /// An evaluation with all counts zero. Spans are counted only if `spans` says how to find them.
     pub fn new(spans: Option<Spans>) -> Self {
         Evaluation { spans, ..Self::default() }
     }
@@ -142,7 +142,7 @@ impl Evaluation {
     /// Counts a sequence.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are not as many predicted labels as gold ones; nothing is counted then.
+    /// [`Error::Shape`] if the numbers of predicted and gold labels differ; nothing is counted then.
     pub fn add<G: AsRef<str>, P: AsRef<str>>(&mut self, gold: &[G], predicted: &[P]) -> Result<()> {
         if gold.len() != predicted.len() {
             return Err(Error::shape("predicted labels", gold.len(), predicted.len()));
@@ -161,10 +161,10 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Counts a sequence, saying which of its tokens were unknown (not seen in training).
+    /// Counts a sequence, and which of its tokens are unknown (not seen in training).
     ///
     /// # Errors
-    /// As [`Evaluation::add`], and if there is not one entry a token.
+    /// See [`Evaluation::add`]; also if there is not one entry per token.
     pub fn add_knowing<G: AsRef<str>, P: AsRef<str>>(
         &mut self,
         gold: &[G],
@@ -183,7 +183,7 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Both lists go from left to right, and no two spans of a list overlap.
+    /// Both lists are sorted from left to right, and no two spans of a list overlap.
     fn add_spans(&mut self, gold: &[Span<'_>], predicted: &[Span<'_>]) {
         for span in gold {
             self.kind(span.kind).gold += 1;
@@ -202,13 +202,13 @@ impl Evaluation {
         if !self.kinds.contains_key(kind) {
             self.kinds.insert(kind.to_owned(), Tally::default());
         }
-        self.kinds.get_mut(kind).expect("inserted if it was not there")
+        self.kinds.get_mut(kind).expect("inserted above if missing")
     }
 
-    /// Adds what another has counted, of spans found the same way.
+    /// Adds the counts of another evaluation, which must find spans the same way.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the other looks for spans in another way.
+    /// [`Error::Shape`] if it finds spans another way.
     pub fn merge(&mut self, other: &Evaluation) -> Result<()> {
         if self.spans != other.spans {
             let told = |spans: &Option<Spans>| format!("{spans:?}");
@@ -229,22 +229,22 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Tokens, and those whose label is right.
+    /// Tokens, and how many have the right label.
     pub fn tokens(&self) -> Hits {
         self.tokens
     }
 
-    /// Sequences, and those whose labels are all right.
+    /// Sequences, and how many have only right labels.
     pub fn sequences(&self) -> Hits {
         self.sequences
     }
 
-    /// Unknown tokens and those right among them; `None` if nobody said which are unknown.
+    /// Unknown tokens, and how many are right; `None` if it was never said which are unknown.
     pub fn unknown(&self) -> Option<Hits> {
         self.unknown
     }
 
-    /// Every label, gold or predicted: most frequent gold labels first, then by name.
+    /// Every label, gold or predicted: by falling gold frequency, then by name.
     pub fn labels(&self) -> Vec<Row<'_>> {
         let mut tallies = vec![Tally::default(); self.names.len()];
         for (&(gold, predicted), &count) in &self.pairs {
@@ -260,7 +260,7 @@ impl Evaluation {
         rows
     }
 
-    /// The mean over all gold labels of their F1, each counting alike (the macro average).
+    /// The mean F1 of all gold labels, with equal weights (the macro average).
     pub fn macro_f1(&self) -> f64 {
         let rows = self.labels();
         let gold = rows.iter().filter(|row| row.tally.gold > 0);
@@ -268,7 +268,7 @@ impl Evaluation {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// The most frequent errors, at most `limit`; equally frequent ones by name.
+    /// The most frequent errors, at most `limit`; ties sorted by name.
     pub fn confusions(&self, limit: usize) -> Vec<Confusion<'_>> {
         let names: Vec<&str> = self.names.names().collect();
         let wrong = self.pairs.iter().filter(|((gold, predicted), _)| gold != predicted);
@@ -284,7 +284,7 @@ impl Evaluation {
         all
     }
 
-    /// Spans by type, if they were looked for.
+    /// Spans by type, if spans are counted.
     pub fn spans(&self) -> Option<SpanTable<'_>> {
         self.spans?;
         let mut all = Tally::default();
@@ -293,7 +293,7 @@ impl Evaluation {
         Some(SpanTable { rows, all })
     }
 
-    /// All of it as text, with at most so many labels and confusions.
+    /// The evaluation as text, with at most this many labels and confusions.
     pub fn report(&self, labels: usize, confusions: usize) -> Report<'_> {
         Report::new(self, labels, confusions)
     }

@@ -3,7 +3,7 @@
 use super::{Evaluation, Hits, Row};
 use std::fmt;
 
-/// Made by [`Evaluation::report`]; printed with `{}`.
+/// Created by [`Evaluation::report`]; print it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     evaluation: &'a Evaluation,

@@ -5,19 +5,19 @@ use crate::scheme::{Layout, Role, Scheme, Tag, Tagging};
 /// How spans are found in labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spans {
-    /// As `conlleval` and seqeval's default mode do: forgiving, for all schemes. A span goes on unless it is at its end
-    /// (`E`, `S`), the next label begins one (`B`, `S`), is of another type or outside.
+    /// As in `conlleval` and seqeval's default mode: lenient, for all schemes. A span continues unless it is at its end
+    /// (`E`, `S`), or the next label begins a span (`B`, `S`), has another type or is outside.
     Conlleval(Layout),
-    /// As seqeval's strict mode does: only what is spelt as the scheme demands. (In IOE1 more is found than there: a
-    /// single `E-X` before another `X`.)
+    /// As in seqeval's strict mode: only spans spelled exactly as the scheme requires. (In IOE1 this finds one kind
+    /// more than seqeval: a single `E-X` before another `X`.)
     Strict(Tagging),
     /// Maximal runs of one label; the label `O` is outside.
     Runs,
 }
 
 impl Spans {
-    /// Finds out from the names of all labels where the tags are, and reads them as `conlleval` does; `None` if they do
-    /// not spell spans.
+    /// Detects from the names of all labels where the tags are, and reads them as `conlleval` does; `None` if they do
+    /// not encode spans.
     pub fn detect<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Option<Self> {
         Tagging::detect(names).map(|tagging| Spans::Conlleval(tagging.layout))
     }
@@ -57,7 +57,7 @@ impl Spans {
 pub struct Span<'a> {
     /// The first position.
     pub start: usize,
-    /// The position behind the last one.
+    /// One past the last position.
     pub end: usize,
     /// The type.
     pub kind: &'a str,
@@ -65,7 +65,7 @@ pub struct Span<'a> {
 
 const OUTSIDE: Tag<'_> = Tag { role: Role::Outside, kind: "", rest: "" };
 
-/// Every label that is not outside belongs to a span: that of the label before it, or a new one.
+/// Every label that is not outside belongs to a span: the span of the label before it, or a new one.
 fn lenient<'a>(
     tags: impl Iterator<Item = Tag<'a>>,
     goes_on: impl Fn(Tag<'a>, Tag<'a>) -> bool,
@@ -83,7 +83,7 @@ fn lenient<'a>(
     spans
 }
 
-/// Only spans that start, go on and end by the rules.
+/// Only spans that start, continue and end by the rules.
 fn strict<'a>(tags: impl Iterator<Item = Tag<'a>>, scheme: Scheme) -> Vec<Span<'a>> {
     let mut tags: Vec<Tag<'a>> = tags.collect();
     tags.push(OUTSIDE);
@@ -106,7 +106,7 @@ fn strict<'a>(tags: impl Iterator<Item = Tag<'a>>, scheme: Scheme) -> Vec<Span<'
     spans
 }
 
-/// Whether a span may start at `tag`, which does not go on with the span of `before`.
+/// Whether a span may start at `tag`, which does not continue the span of `before`.
 fn starts(scheme: Scheme, before: Tag<'_>, tag: Tag<'_>) -> bool {
     let same = before.kind == tag.kind;
     match (scheme, tag.role) {
@@ -127,11 +127,11 @@ fn goes_on(scheme: Scheme, before: Tag<'_>, tag: Tag<'_>) -> bool {
     open && matches!(tag.role, Role::Inside | Role::End) && before.kind == tag.kind
 }
 
-/// Whether a span may end with `last`, where `next` does not go on with it.
+/// Whether a span may end with `last`, if `next` does not continue it.
 fn ends(scheme: Scheme, last: Tag<'_>, next: Tag<'_>) -> bool {
     let same = last.kind == next.kind;
     match scheme {
-        // A `B` that comes before one of another type is misplaced, as that one is.
+        // A `B` before a `B` of another type is misplaced, and so is the other one.
         Scheme::Iob1 => last.role != Role::Begin || next.role != Role::Begin || same,
         Scheme::Iob2 => true,
         Scheme::Ioe1 => last.role == Role::Inside || (next.role != Role::Outside && same),

@@ -3,19 +3,19 @@
 use super::lookups::{BATCH, Lookups, UNKNOWN};
 use super::{Dictionary, FeatureId, Renumbering};
 
-/// Feature ids of a sequence. Filled by an extractor again and again, it keeps its memory.
+/// The feature ids of a sequence. An extractor refills it; it keeps its memory.
 #[derive(Debug, Clone, Default)]
 pub struct FeatureBuffer {
-    nodes: Vec<FeatureId>,   // position after position
+    nodes: Vec<FeatureId>,   // position by position
     node_ends: Vec<usize>,   // T
     values: Vec<f64>,        // as many as nodes, or none if all are 1
-    edges: Vec<FeatureId>,   // position after position
+    edges: Vec<FeatureId>,   // position by position
     edge_ends: Vec<usize>,   // T; the first position has none
-    pub(super) key: Vec<u8>, // the feature string being made
-    lookups: Lookups,        // node features without a number yet: they come behind `nodes`
+    pub(super) key: Vec<u8>, // the feature string being built
+    lookups: Lookups,        // node features not yet numbered: they follow `nodes`
 }
 
-/// Where the entries of position `t` lie.
+/// The range of the entries of position `t`.
 #[inline]
 fn range(ends: &[usize], t: usize) -> std::ops::Range<usize> {
     let start = if t == 0 { 0 } else { ends[t - 1] };
@@ -53,7 +53,7 @@ impl FeatureBuffer {
         self.edges.push(id);
     }
 
-    /// Adds a node feature whose number is looked up later, with others.
+    /// Adds a node feature whose number is looked up later, together with others.
     #[inline]
     pub(super) fn ask_node(&mut self, dictionary: &Dictionary, key: &[u8]) {
         dictionary.ask(key, &mut self.lookups);
@@ -62,7 +62,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Looks up what was not yet, and drops what is unknown.
+    /// Looks up the pending features, and drops the unknown ones.
     pub(super) fn answer_nodes(&mut self, dictionary: &Dictionary) {
         dictionary.answer(&mut self.lookups, &mut self.nodes);
         self.replace_nodes(|id| (id != UNKNOWN).then_some(id));
@@ -101,7 +101,7 @@ impl FeatureBuffer {
         (!self.values.is_empty()).then(|| &self.values[range(&self.node_ends, t)])
     }
 
-    /// The edge features of the step into position `t`: none for the first position.
+    /// The edge features of the step to position `t`: none for the first position.
     ///
     /// # Panics
     /// If there is no such position.
@@ -110,7 +110,7 @@ impl FeatureBuffer {
         &self.edges[range(&self.edge_ends, t)]
     }
 
-    /// Replaces the numbers of a builder by the final ones; features that were dropped leave the buffer.
+    /// Replaces the provisional numbers of a builder by the final ones; dropped features are removed from the buffer.
     pub fn renumber(&mut self, nodes: &Renumbering, edges: &Renumbering) {
         self.replace_nodes(|id| nodes.get(id));
         let (mut kept, mut start) = (0, 0);
@@ -125,7 +125,7 @@ impl FeatureBuffer {
         self.edges.truncate(kept);
     }
 
-    /// Gives node features new numbers; those that get none leave the buffer, and their values with them.
+    /// Renumbers node features; those without a new number are removed from the buffer, with their values.
     fn replace_nodes(&mut self, new_id: impl Fn(FeatureId) -> Option<FeatureId>) {
         let valued = !self.values.is_empty();
         let (mut kept, mut start) = (0, 0);
@@ -145,7 +145,7 @@ impl FeatureBuffer {
     }
 }
 
-/// Equal if what they say is equal.
+/// Compares contents only.
 impl PartialEq for FeatureBuffer {
     fn eq(&self, other: &Self) -> bool {
         self.nodes == other.nodes
@@ -173,7 +173,7 @@ mod tests {
         let mut buffer = FeatureBuffer::new();
         builder.observe(&sequence, &mut buffer).unwrap();
         assert_eq!((buffer.nodes(1), buffer.values(1)), (&[2, 1][..], Some(&[3.0, 4.0][..])));
-        let frozen = builder.freeze(2); // b alone, and the label bigram
+        let frozen = builder.freeze(2); // only b and the label bigram
         buffer.renumber(&frozen.nodes, &frozen.edges);
         for (t, value) in [2.0, 4.0, 5.0].into_iter().enumerate() {
             assert_eq!((buffer.nodes(t), buffer.values(t)), (&[0][..], Some(&[value][..])));

@@ -1,4 +1,4 @@
-//! Feature strings and their numbers: growing and counting first, then frozen.
+//! Feature strings and their numbers: first growing and counting, then frozen.
 
 use super::FeatureId;
 use crate::intern::{Interner, Keys};
@@ -8,16 +8,16 @@ use crate::kernel::Blob;
 #[derive(Debug, Clone, Default)]
 pub struct DictionaryBuilder {
     keys: Interner,
-    counts: Vec<u32>, // one a key
+    counts: Vec<u32>, // one per key
 }
 
-/// From the numbers a builder handed out to those of the frozen dictionary.
+/// Maps the provisional numbers of a builder to those of the frozen dictionary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renumbering {
-    new_ids: Vec<FeatureId>, // one a key of the builder; DROPPED if it was too rare
+    new_ids: Vec<FeatureId>, // one per key of the builder; DROPPED if it was too rare
 }
 
-const DROPPED: FeatureId = FeatureId::MAX; // never handed out
+const DROPPED: FeatureId = FeatureId::MAX; // never assigned
 
 impl Renumbering {
     /// The final number of a key, `None` if it was dropped.
@@ -33,8 +33,7 @@ impl DictionaryBuilder {
         Self::default()
     }
 
-    /// Counts a key once more and gives its number until the dictionary is frozen; `None` if there are four billion
-    /// others.
+    /// Counts a key once more and returns its provisional number; `None` if there are already four billion others.
     #[inline]
     pub fn count(&mut self, key: &[u8]) -> Option<FeatureId> {
         let id = self.keys.insert(key)?;
@@ -61,7 +60,7 @@ impl DictionaryBuilder {
         self.len() == 0
     }
 
-    /// Keeps what was counted at least `min_frequency` times, numbered in the order of first sight.
+    /// Keeps keys counted at least `min_frequency` times, numbered in the order they were first seen.
     pub fn freeze(mut self, min_frequency: u32) -> (Dictionary, Renumbering) {
         let mut new_ids: Vec<FeatureId> = (0..self.len() as FeatureId).collect();
         if self.counts.iter().any(|&count| count < min_frequency) {
@@ -76,11 +75,11 @@ impl DictionaryBuilder {
     }
 }
 
-/// Keys and their numbers, fixed. A clone shares the memory.
+/// Keys with fixed numbers. Clones share the memory.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
     bytes: Blob<u8>,  // the arrays of an interner
-    ends: Blob<u32>,  // one a key
+    ends: Blob<u32>,  // one per key
     slots: Blob<u64>, // a power of two, or none
 }
 
@@ -92,7 +91,7 @@ impl From<Interner> for Dictionary {
 }
 
 impl Dictionary {
-    /// The keys in the order given; a key that comes again is left out.
+    /// The keys in the given order; repeated keys are skipped.
     pub fn from_keys<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut interner = Interner::default();
         for key in keys {
@@ -101,18 +100,18 @@ impl Dictionary {
         interner.into()
     }
 
-    /// A dictionary from its arrays, if they are such that look-ups neither panic nor run for ever; if not, what is
-    /// wrong. That each key lies where its hash says is not looked at: one that does not is not found.
+    /// A dictionary from its arrays if look-ups in them neither panic nor loop forever; otherwise, what is wrong with
+    /// them. Whether each key is where its hash says is not checked: one that is not is never found.
     pub(crate) fn from_arrays(
         bytes: Blob<u8>,
         ends: Blob<u32>,
         slots: Blob<u64>,
     ) -> std::result::Result<Self, &'static str> {
         if !rises_to(&ends, bytes.len()) {
-            return Err("ends of keys that do not rise to the end of the last key");
+            return Err("offsets of keys that do not increase to the end of the last key");
         }
         if !(slots.is_empty() && ends.is_empty() || slots.len().is_power_of_two()) {
-            return Err("a table whose length is no power of two");
+            return Err("a table whose length is not a power of two");
         }
         if slots.len() as u64 > 1 << 32 {
             return Err("a table of more than 2^32 slots");
@@ -123,11 +122,11 @@ impl Dictionary {
             all_known &= slot == 0 || (slot as u32).wrapping_sub(1) < ends.len() as u32;
         }
         if !all_known {
-            return Err("a slot with the number of no key");
+            return Err("a slot with a number that no key has");
         }
-        // So one slot at least is empty, and every search ends.
+        // So at least one slot is empty, and every search ends.
         if taken != ends.len() || taken >= slots.len().max(1) {
-            return Err("a table with another number of taken slots than keys");
+            return Err("a table whose number of taken slots is not the number of keys");
         }
         Ok(Dictionary { bytes, ends, slots })
     }
@@ -165,7 +164,7 @@ impl Dictionary {
     }
 }
 
-/// Whether places rise, or stay, and the last one is `end`.
+/// Whether the offsets never decrease, and the last one is `end`.
 pub(crate) fn rises_to(places: &[u32], end: usize) -> bool {
     let falls = places.iter().zip(places.iter().skip(1)).filter(|(here, next)| here > next).count();
     falls == 0 && places.last().copied().unwrap_or(0) as usize == end

@@ -1,10 +1,10 @@
-//! Extraction: a growing dictionary while training data is read, a frozen one ever after.
+//! Extraction: with a growing dictionary while training data is read, with a frozen one afterwards.
 
 use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
 
-/// A word is rare up to this many occurrences, unless said otherwise.
+/// A word with at most this many occurrences is rare, by default.
 const RARE_UP_TO: u32 = 10;
 
 /// Collects the features of training data.
@@ -15,22 +15,22 @@ pub struct ExtractorBuilder {
     edges: DictionaryBuilder,
     words: DictionaryBuilder,
     rare_up_to: u32,
-    columns: Option<usize>, // of the first sequence that had any
+    columns: Option<usize>, // of the first sequence that has any
 }
 
-/// What a builder becomes.
+/// The result of freezing a builder.
 #[derive(Debug, Clone)]
 pub struct Frozen {
     /// The extractor.
     pub extractor: Extractor,
     /// The final numbers of node features, for buffers that the builder filled ([`FeatureBuffer::renumber`]).
     pub nodes: Renumbering,
-    /// Likewise for edge features.
+    /// The final numbers of edge features.
     pub edges: Renumbering,
 }
 
 impl ExtractorBuilder {
-    /// No features yet.
+    /// A builder without features.
     pub fn new(source: FeatureSource) -> Self {
         ExtractorBuilder {
             source,
@@ -42,15 +42,15 @@ impl ExtractorBuilder {
         }
     }
 
-    /// Up to how many occurrences a word is rare, for [`super::Preset::Morphology`]
-    /// and [`super::Preset::Hmm`].
+    /// The largest number of occurrences at which a word is rare, for [`super::Preset::Morphology`] and
+    /// [`super::Preset::Hmm`].
     pub fn rare_up_to(mut self, occurrences: u32) -> Self {
         self.rare_up_to = occurrences;
         self
     }
 
-    /// Counts the words of a sequence. Sources that want it ([`FeatureSource::wants_word_counts`]) need all data counted
-    /// before any is observed; without it every word is rare.
+    /// Counts the words of a sequence. Sources with [`FeatureSource::wants_word_counts`] need all data counted before
+    /// any is observed; otherwise every word is rare.
     pub fn count_words(&mut self, sequence: &Sequence) {
         for t in 0..sequence.len() {
             if let Some(word) = sequence.cell(t, 0) {
@@ -59,7 +59,7 @@ impl ExtractorBuilder {
         }
     }
 
-    /// Counts the features of a sequence and puts their numbers, good until the dictionary is frozen, into `buffer`.
+    /// Counts the features of a sequence and puts their provisional numbers into `buffer`.
     ///
     /// # Errors
     /// [`Error::Shape`] if the sequence lacks columns, or there are more than four billion features.
@@ -99,7 +99,7 @@ impl ExtractorBuilder {
         self.edges.len()
     }
 
-    /// Keeps the features seen at least `min_frequency` times and fixes their numbers.
+    /// Keeps features seen at least `min_frequency` times and fixes their numbers.
     pub fn freeze(self, min_frequency: u32) -> Frozen {
         let (nodes, new_nodes) = self.nodes.freeze(min_frequency);
         let (edges, new_edges) = self.edges.freeze(min_frequency);
@@ -110,7 +110,7 @@ impl ExtractorBuilder {
     }
 }
 
-/// Turns sequences into feature ids; read only.
+/// Turns sequences into feature ids; read-only.
 #[derive(Debug, Clone)]
 pub struct Extractor {
     source: FeatureSource,
@@ -122,8 +122,8 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// An extractor from what another one gave away, or from a model of another program. `frequent_words` are those
-    /// that are not rare, `columns` the columns of the training data; only presets look at them.
+    /// An extractor from the parts of another one, or of another program's model. `frequent_words` are the words that
+    /// are not rare, `columns` is the number of columns of the training data; only presets use them.
     pub fn from_parts(
         source: FeatureSource,
         nodes: Dictionary,
@@ -150,7 +150,7 @@ impl Extractor {
         Ok(())
     }
 
-    /// Whether a word was in the training data; `None` if the features do not tell.
+    /// Whether a word was in the training data; `None` if the features cannot answer that.
     pub fn knows_word(&self, word: &str) -> Option<bool> {
         let key = self.source.word_key(word)?;
         Some(self.nodes.id(&key).is_some())
@@ -176,12 +176,12 @@ impl Extractor {
         &self.frequent_words
     }
 
-    /// Columns of the training data.
+    /// Number of columns of the training data.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The edge features that belong to every step of every sequence (a bare `B`): they make the matrix that all steps
+    /// The edge features that occur in every step of every sequence (a bare `B`): they form the matrix that all steps
     /// share. If [`FeatureSource::has_observed_edges`] is false, there are no others.
     pub fn shared_edges(&self) -> &[FeatureId] {
         &self.shared_edges
@@ -194,7 +194,7 @@ enum Kind {
     Edge,
 }
 
-/// Fills a buffer: `add` puts one feature into it, the values come from here.
+/// Fills a buffer: `add` adds one feature to it, the values are added here.
 fn fill(
     source: &FeatureSource,
     sequence: &Sequence,
@@ -206,7 +206,7 @@ fn fill(
     buffer.clear();
     source.check(sequence, columns)?;
     let valued = *source == FeatureSource::Items && !sequence.is_empty() && sequence.values(0).is_some();
-    let mut key = std::mem::take(&mut buffer.key); // given back below: its memory is kept
+    let mut key = std::mem::take(&mut buffer.key); // put back below: its memory is kept
     for t in 0..sequence.len() {
         source.visit_nodes(sequence, t, columns, &is_rare, &mut key, |key, value| {
             add(buffer, Kind::Node, key);

@@ -1,21 +1,20 @@
-//! Look-ups by the dozen: what waits for memory waits together.
+//! Look-ups in groups, so that their memory accesses overlap.
 //!
-//! A look-up in a large dictionary reads three places far apart, each from memory: a slot of the table, where its key
-//! ends, and the key. One after the other, their delays add up. So keys are asked for first ([`Dictionary::ask`]), and
-//! the answers ([`Dictionary::answer`]) go over all of them three times, each time asking the cache for what the next
-//! time reads.
+//! A look-up in a large dictionary reads three places far apart in memory: a slot of the table, the end of its key, and
+//! the key. One look-up after another, their delays add up. So keys are collected first ([`Dictionary::ask`]), and
+//! [`Dictionary::answer`] makes three passes over all of them, each prefetching what the next pass reads.
 
 use super::{Dictionary, FeatureId};
 use crate::intern::{hash, tag};
 use crate::kernel::prefetch;
 
-/// What stands for a key that is not in the dictionary: no feature has this number.
+/// The number for keys that are not in the dictionary: no feature has it.
 pub(super) const UNKNOWN: FeatureId = FeatureId::MAX;
 
-/// This many make the cache busy enough; many more would push each other out of it.
+/// Enough to keep the memory busy; many more would evict each other from the cache.
 pub(super) const BATCH: usize = 64;
 
-/// Keys that are asked for and not yet answered.
+/// Keys that were asked for and are not answered yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lookups {
     bytes: Vec<u8>, // the keys, end to end
@@ -26,17 +25,17 @@ pub(super) struct Lookups {
 struct Asked {
     end: usize, // in `bytes`
     tag: u32,
-    id: FeatureId, // a guess that only the key's bytes can confirm
+    id: FeatureId, // a candidate: only the key's bytes can confirm it
 }
 
 impl Lookups {
-    /// How many are not yet answered.
+    /// How many are not answered yet.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.asked.len()
     }
 
-    /// Forgets them.
+    /// Discards all keys.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.asked.clear();
@@ -44,7 +43,7 @@ impl Lookups {
 }
 
 impl Dictionary {
-    /// Puts a key on the list.
+    /// Adds a key to the list.
     #[inline]
     pub(super) fn ask(&self, key: &[u8], lookups: &mut Lookups) {
         let tag = tag(hash(key));
@@ -54,7 +53,7 @@ impl Dictionary {
         lookups.asked.push(Asked { end: lookups.bytes.len(), tag, id: UNKNOWN });
     }
 
-    /// Empties the list: behind `ids` come the numbers of its keys, [`UNKNOWN`] for those that have none.
+    /// Empties the list: appends the numbers of its keys to `ids`, [`UNKNOWN`] for those without one.
     pub(super) fn answer(&self, lookups: &mut Lookups, ids: &mut Vec<FeatureId>) {
         let keys = self.view();
         for asked in &mut lookups.asked {
@@ -72,7 +71,7 @@ impl Dictionary {
             if asked.id == UNKNOWN || keys.at(asked.id) == key {
                 asked.id
             } else {
-                // Another key with the same tag: rare enough to start again.
+                // Another key with the same tag: rare enough to start over.
                 keys.find_from(key, asked.tag, keys.home(asked.tag)).unwrap_or(UNKNOWN)
             }
         }));

@@ -1,15 +1,17 @@
 //! From sequences to numbered features.
 //!
-//! **What.** A [`FeatureSource`] says which features a position has: a CRF++ [template](crate::Template), Wapiti's
-//! [patterns](crate::Patterns), the attributes of CRFsuite's items, or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
-//! it becomes an [`Extractor`], which turns a [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position,
-//! unknown features left out. Features of one label (*node features*) and of two neighbouring labels (*edge features*) are
-//! numbered apart, because their weights have different shapes: `L` numbers and `L x L`.
+//! **What.** A [`FeatureSource`] determines the features of a position: a CRF++ [template](crate::Template), Wapiti's
+//! [patterns](crate::Patterns), the attributes of CRFsuite's items, or a [`Preset`]. While training data is read, an
+//! [`ExtractorBuilder`] numbers features as they occur; frozen, it becomes an [`Extractor`], which turns a
+//! [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position, without unknown features. Features of one
+//! label (*node features*) and of two neighbouring labels (*edge features*) are numbered separately, because their
+//! weights have different shapes: `L` numbers and `L x L`.
 //!
-//! **Cost.** One hash a feature, looked up by the dozen so that they wait for memory together; nothing is allocated once the buffer has grown to the longest sequence. The extractor is
-//! read only, so threads share it, each with its own buffer.
+//! **Cost.** One hash per feature, looked up in groups so that their memory accesses overlap; nothing is allocated once
+//! the buffer has grown to the longest sequence. The extractor is read-only, so threads share it, each with its own
+//! buffer.
 //!
-//! Features that are Rust functions, in the boolean features framework of the CarpeDiem paper, live in [`boolean`].
+//! Features that are Rust functions, in the boolean framework of the CarpeDiem paper, are in [`boolean`].
 //!
 //! ```
 //! use kbest::feature::{ExtractorBuilder, FeatureBuffer, FeatureSource};

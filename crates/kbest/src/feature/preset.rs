@@ -1,10 +1,10 @@
-//! Feature sets for people without a template.
+//! Feature sets that need no template.
 //!
-//! Names say what a feature is: `w[-1]=the` is the word before, `suf3=ing` an ending, `shape=Xx` the look of a word.
-//! What lies outside the sequence is called as in templates (`_B-1`, `_B+1`).
+//! Names describe the features: `w[-1]=the` is the word before, `suf3=ing` a suffix, `shape=Xx` the shape of a word.
+//! Positions outside the sequence have the same names as in templates (`_B-1`, `_B+1`).
 //!
-//! `words` and `morphology` *fold* words and affixes: capitals become small, digits `0`, so that `The` at the beginning of
-//! a sentence is the word it is elsewhere. What is lost so, capitals and digits, features of their own tell.
+//! `words` and `morphology` *fold* words and affixes: capitals become lower case, digits `0`, so that `The` at the
+//! beginning of a sentence is the same word as elsewhere. Separate features keep what is lost: capitals and digits.
 
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
@@ -13,19 +13,20 @@ use crate::template::push_boundary;
 /// A feature set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// The set of the papers on staggered decoding and iterative Viterbi A* (section 5.1 of both): words at -2..+2, word
-    /// bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Words and affixes
-    /// are folded. Looks at the first column alone.
+    /// The set of the papers on staggered decoding and iterative Viterbi A* (section 5.1 of both): words at -2..+2,
+    /// word bigrams, prefixes and suffixes of up to four characters, capitals, digits, punctuation, shape. Words and
+    /// affixes are folded. Uses only the first column.
     Words,
-    /// Every column at -2..+2 and the bigrams between neighbouring positions of the same column.
+    /// Every column at -2..+2, and the bigrams of neighbouring positions of the same column.
     Columns,
-    /// For large morphological label sets: words at -2..+2, prefixes and suffixes of up to four characters, of rare words
-    /// up to ten; capitals, digits, punctuation, shape, and whether a capital only begins the sentence; suffixes of up
-    /// to three characters and shapes of both neighbours. Words and affixes are folded. Looks at the first column alone.
-    /// Labels whose names have parts in common share weights.
+    /// For large morphological label sets: words at -2..+2; prefixes and suffixes of up to four characters, for rare
+    /// words up to ten; capitals, digits, punctuation, shape, and whether a capital only begins the sentence; suffixes
+    /// of up to three characters and shapes of both neighbours. Words and affixes are folded. Uses only the first
+    /// column. Labels whose names have parts in common share weights.
     Morphology,
-    /// What a hidden Markov model emits ([`crate::train::Hmm`]): the word; of rare words before that a class of looks and the
-    /// suffixes of up to ten characters within that class, shortest first. Looks at the first column alone.
+    /// The emissions of a hidden Markov model ([`crate::train::Hmm`]): the word; for rare words, before it, a class of
+    /// word shapes and the suffixes of up to ten characters within that class, shortest first. Uses only the first
+    /// column.
     Hmm,
 }
 
@@ -44,7 +45,7 @@ impl Preset {
         found.expect("every preset has a name").0
     }
 
-    /// The preset of this name.
+    /// The preset with this name.
     ///
     /// # Errors
     /// [`Error::UnknownName`].
@@ -59,7 +60,7 @@ impl Preset {
 }
 
 impl Preset {
-    /// The feature that is the first column's cell itself, folded if the preset folds words.
+    /// The feature for the cell of the first column itself, folded if the preset folds words.
     pub(super) fn word_key(self, word: &str) -> Vec<u8> {
         let prefix: &[u8] = match self {
             Preset::Words | Preset::Morphology => b"w[0]=",
@@ -79,7 +80,7 @@ const AFFIXES_OF_WORDS: usize = 4;
 const AFFIXES_OF_RARE_WORDS: usize = 10;
 const SUFFIXES_OF_NEIGHBOURS: usize = 3;
 
-/// What stands `offset` positions from `t`, or the name of the place outside.
+/// The cell `offset` positions from `t`, or the name of the position outside the sequence.
 fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &mut Vec<u8>) {
     match t.checked_add_signed(offset) {
         Some(at) if at < sequence.len() => {
@@ -90,7 +91,7 @@ fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &
     }
 }
 
-/// A word, or a part of one, without what capitals and digits tell.
+/// A word, or a part of one, without capitals and digits.
 fn push_folded(text: &str, out: &mut Vec<u8>) {
     for character in text.chars() {
         match character {
@@ -102,7 +103,7 @@ fn push_folded(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The folded word that stands `offset` positions from `t`, or the name of the place outside.
+/// The folded word `offset` positions from `t`, or the name of the position outside the sequence.
 fn push_word(sequence: &Sequence, t: usize, offset: isize, _column: usize, out: &mut Vec<u8>) {
     match t.checked_add_signed(offset).filter(|&at| at < sequence.len()) {
         Some(at) => push_folded(word(sequence, at), out),
@@ -175,7 +176,7 @@ pub(super) fn morphology(
     }
 }
 
-/// Each feature of a position but the first tells all that those before it tell: trainers build on that.
+/// Each feature of a position implies all features before it: trainers rely on that.
 pub(super) fn hmm(
     sequence: &Sequence,
     t: usize,
@@ -204,7 +205,7 @@ pub(super) fn hmm(
     visit(key);
 }
 
-/// A digit in it, a capital at its beginning, other letters, no letters.
+/// Contains a digit, begins with a capital, has other letters, has no letters.
 fn class_of_looks(word: &str) -> u8 {
     match word {
         _ if word.contains(char::is_numeric) => b'd',
@@ -214,7 +215,7 @@ fn class_of_looks(word: &str) -> u8 {
     }
 }
 
-/// Column numbers are part of a name only where there are several columns to tell apart.
+/// Column numbers are part of a name only if there are several columns.
 fn begin(column: usize, name: &[u8], key: &mut Vec<u8>) {
     key.clear();
     if name[0] == b'[' {
@@ -233,7 +234,7 @@ fn begin(column: usize, name: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(name);
 }
 
-/// One cell a feature.
+/// One feature per cell.
 fn around(
     sequence: &Sequence,
     t: usize,
@@ -250,7 +251,7 @@ fn around(
     }
 }
 
-/// Two neighbouring cells a feature.
+/// One feature per pair of neighbouring cells.
 fn pairs(
     sequence: &Sequence,
     t: usize,
@@ -281,7 +282,7 @@ fn suffixes(word: &str, longest: usize) -> impl Iterator<Item = (usize, &str)> {
     (1..=longest).zip(starts).map(|(length, start)| (length, &word[start..]))
 }
 
-/// Begins a key with `pre3` or the like; lengths have at most two digits.
+/// Begins a key with `pre3`, `suf3` or similar; lengths have at most two digits.
 fn name_affix(name: &[u8], length: usize, key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(name);
@@ -302,7 +303,7 @@ fn affixes(word: &str, longest: usize, key: &mut Vec<u8>, visit: &mut impl FnMut
     suffixes(word, longest).for_each(|(length, suffix)| push(b"suf", length, suffix));
 }
 
-/// The shape of a word and what else of its looks is worth a feature.
+/// The shape of a word, and other features of its spelling.
 fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     let all = |test: fn(char) -> bool| !word.is_empty() && word.chars().all(test);
     let flags: [(&[u8], bool); 6] = [
@@ -328,7 +329,7 @@ fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     visit(key);
 }
 
-/// `X` for capitals, `x` for other letters, `d` for digits, all else as it is; runs once.
+/// `X` for capitals, `x` for other letters, `d` for digits, anything else unchanged; a run counts once.
 fn push_shape(word: &str, out: &mut Vec<u8>) {
     let mut last = None;
     for character in word.chars() {

@@ -6,19 +6,19 @@ use crate::pattern::Patterns;
 use crate::sequence::Sequence;
 use crate::template::Template;
 
-/// The edge feature of sources that have no templates: the plain label bigram.
+/// The edge feature of sources without templates: the plain label bigram.
 pub(super) const LABEL_BIGRAM: &[u8] = b"B";
 
-/// Which features a position has.
+/// Determines the features of a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeatureSource {
     /// A CRF++ template over the columns.
     Template(Template),
-    /// Patterns of Wapiti over the columns.
+    /// Wapiti patterns over the columns.
     Patterns(Patterns),
-    /// Every cell is a feature, its value included (CRFsuite's items); label bigrams.
+    /// Every cell is a feature, with its value (CRFsuite's items); label bigrams.
     Items,
-    /// A set made for people without a template; label bigrams.
+    /// A set that needs no template; label bigrams.
     Preset(Preset),
 }
 
@@ -34,7 +34,7 @@ impl FeatureSource {
         }
     }
 
-    /// Refuses a sequence with too few columns. `columns` is how many there were in training.
+    /// Rejects a sequence with too few columns. `columns` is the number in training.
     pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
         let needed = match self {
             FeatureSource::Template(template) => template.columns(),
@@ -95,7 +95,7 @@ impl FeatureSource {
         }
     }
 
-    /// Visits the edge features of the step into position `t`, which is not the first.
+    /// Visits the edge features of the step to position `t`, which is not the first.
     pub(super) fn visit_edges(
         &self,
         sequence: &Sequence,
@@ -129,7 +129,8 @@ impl FeatureSource {
         }
     }
 
-    /// The feature that is there if and only if the word in the first column was, if the source has such a one.
+    /// The feature that is present exactly if the word in the first column is this one, if the source has such a
+    /// feature.
     pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
         match self {
             FeatureSource::Preset(preset) => Some(preset.word_key(word)),
@@ -137,7 +138,7 @@ impl FeatureSource {
         }
     }
 
-    /// Whether a feature is one of those that [`FeatureSource::word_key`] gives.
+    /// Whether a feature is one that [`FeatureSource::word_key`] returns.
     pub(crate) fn is_word_key(&self, key: &[u8]) -> bool {
         self.word_key("").is_some_and(|prefix| key.starts_with(&prefix))
     }
@@ -151,12 +152,12 @@ impl FeatureSource {
         }
     }
 
-    /// True if features are made for labels with parts, which then should have weights of their own.
+    /// True if the features are meant for labels with parts, which should then have weights of their own.
     pub fn wants_label_parts(&self) -> bool {
         *self == FeatureSource::Preset(Preset::Morphology)
     }
 
-    /// True if words have to be counted before features are ([`super::ExtractorBuilder::count_words`]).
+    /// True if words must be counted before features are extracted ([`super::ExtractorBuilder::count_words`]).
     pub fn wants_word_counts(&self) -> bool {
         matches!(self, FeatureSource::Preset(Preset::Morphology | Preset::Hmm))
     }

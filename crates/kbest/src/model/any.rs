@@ -1,4 +1,4 @@
-//! Models of any kind: the first bytes of a file tell what it is.
+//! Models of any kind, recognised by the first bytes of the file.
 
 use super::Model;
 use super::container::Container;
@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes that tell whose model a file is.
+/// The number of bytes needed to recognise whose model a file is.
 const HEAD: u64 = 16;
 
 impl Model {
-    /// Loads a model of kbest, of CRFsuite, of CRF++ (text) or of Wapiti; the first bytes of the file tell which it is. One
-    /// of kbest is mapped, as [`Model::load`] does it. The others are read into memory, as [`import::read`] does it, and so is
-    /// whatever is packed with gzip.
+    /// Loads a model of kbest, CRFsuite, CRF++ (text) or Wapiti, recognised by the first bytes of the file. A kbest
+    /// model is mapped, as by [`Model::load`]. The others, and anything compressed with gzip, are read into memory, as
+    /// by [`import::read`].
     ///
     /// # Errors
-    /// As [`Model::load`] and [`import::read`]; [`Error::Data`] if it is none of these.
+    /// As for [`Model::load`] and [`import::read`]; [`Error::Data`] if it is none of these.
     pub fn load_any(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -38,25 +38,24 @@ impl Model {
         Self::from_any_bytes(&bytes, &name)
     }
 
-    /// The same for the bytes of a file; `name` is what errors call it.
+    /// As [`Model::load_any`], from the bytes of a file; `name` is its name in errors.
     ///
     /// # Errors
-    /// As [`Model::load_any`], but for [`Error::Io`].
+    /// As for [`Model::load_any`], except [`Error::Io`].
     pub fn from_any_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let bytes = import::unpacked(bytes, name, |head| is_ours(head) || Origin::of(head).is_some())?;
         match Origin::of(&bytes) {
             Some(origin) => origin.read(&bytes, name),
             None if is_ours(&bytes) => Self::from_bytes(&bytes, name),
             None => {
-                let expected =
-                    "a model of kbest or CRFsuite, or a text model of CRF++ (crf_learn -t) or Wapiti";
+                let expected = "a kbest or CRFsuite model, or a text model of CRF++ (crf_learn -t) or Wapiti";
                 Err(Error::data(name, 0, expected, import::beginning(&bytes)))
             }
         }
     }
 }
 
-/// Whether a file claims to be ours. What comes behind the name tells damage; see [`Container`].
+/// Whether a file claims to be a kbest model. The bytes after the name show damage; see [`Container`].
 fn is_ours(bytes: &[u8]) -> bool {
     bytes.starts_with(b"kbest")
 }

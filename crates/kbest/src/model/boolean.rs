@@ -1,13 +1,13 @@
 //! Models whose features are Rust functions: weights, and the functions they belong to.
 //!
-//! **What.** A [`BooleanModel`] joins [`BooleanFeatures`] with a weight for each, and with the ensemble if it is one that
-//! votes: the system of the CarpeDiem paper, section 5, whose vertical and horizontal features see the whole observation.
-//! It is a [`Scorer`](crate::scoring::Scorer), so that a [`Tagger`](crate::Tagger) does with it all it does with a model of
-//! text. [`BooleanModel::save`] writes what has been learnt; the functions are the program's own, so
-//! [`BooleanModel::load`] is handed them again and refuses features of another number or in other sets.
+//! **What.** A [`BooleanModel`] combines [`BooleanFeatures`] with a weight for each, and with the ensemble if it votes:
+//! the system of the CarpeDiem paper, section 5, whose vertical and horizontal features see the whole observation. It
+//! is a [`Scorer`](crate::scoring::Scorer), so a [`Tagger`](crate::Tagger) can do with it everything it can do with a
+//! text model. [`BooleanModel::save`] writes what was learned; the functions belong to the program, so
+//! [`BooleanModel::load`] takes them as an argument, and rejects features that differ in number or in their sets.
 //!
-//! **Cost.** That of the features, see [`boolean`](crate::feature::boolean). **When not.** Text: features that are
-//! strings belong into a [`Model`](super::Model).
+//! **Cost.** That of the features, see [`boolean`](crate::feature::boolean). **When not.** For text: features that are
+//! strings belong in a [`Model`](super::Model).
 //!
 //! ```
 //! use kbest::Tagger;
@@ -62,7 +62,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
     /// A model with these weights, one per feature.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of weights, [`Error::IllegalScore`] for NaN or plus infinity.
+    /// [`Error::Shape`] for a wrong number of weights, [`Error::IllegalScore`] for NaN or plus infinity.
     pub fn new(features: Arc<BooleanFeatures<O>>, weights: impl Into<Arc<[f32]>>) -> Result<Self> {
         let weights = weights.into();
         features.check(&weights)?;
@@ -71,11 +71,11 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         Ok(BooleanModel { features, weights, voters: None, shared_edges })
     }
 
-    /// The same as an ensemble that votes, of which the weights so far are the last member's. A feature has one weight:
-    /// the changes are of nodes, all with label 0.
+    /// Turns the model into an ensemble that votes; the current weights are those of its last member. A feature has one
+    /// weight: all changes are of nodes, with label 0.
     ///
     /// # Errors
-    /// [`Error::Shape`] for votes about other features.
+    /// [`Error::Shape`] if the votes belong to other features.
     pub fn with_voters(mut self, voters: Voters) -> Result<Self> {
         voters.check(1, 1, self.features.len(), 0)?;
         self.voters = Some(voters);
@@ -92,17 +92,17 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         &self.weights
     }
 
-    /// The ensemble, if the model is one that votes.
+    /// The ensemble, if the model votes.
     pub fn voters(&self) -> Option<&Voters> {
         self.voters.as_ref()
     }
 
-    /// The edges of all lattices, unless features look at the observation.
+    /// The edges of all lattices, unless features see the observation.
     pub fn shared_edges(&self) -> Option<&Edges<f32>> {
         self.shared_edges.as_ref()
     }
 
-    /// Writes weights and votes to a file: whole, or not at all.
+    /// Writes weights and votes to a file: complete, or not at all.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -110,11 +110,11 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         self.sections().save(path.as_ref())
     }
 
-    /// Reads what [`BooleanModel::save`] wrote and joins it with the features it belongs to.
+    /// Reads a file written by [`BooleanModel::save`] and combines it with the features it belongs to.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Version`] if the file is of a later version; [`Error::Data`] if it is damaged, of another kind,
-    /// or belongs to features in other sets.
+    /// [`Error::Io`]; [`Error::Version`] if the file has a newer version; [`Error::Data`] if it is damaged, of another
+    /// kind, or belongs to features in other sets.
     pub fn load(path: impl AsRef<Path>, features: Arc<BooleanFeatures<O>>) -> Result<Self> {
         Self::from_container(&Container::open(path.as_ref(), BOOLEAN)?, features)
     }
@@ -124,10 +124,10 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         self.sections().to_bytes()
     }
 
-    /// A model from the bytes of its file; `name` is what errors call it.
+    /// A model from the bytes of its file; `name` is its name in errors.
     ///
     /// # Errors
-    /// As [`BooleanModel::load`], but for [`Error::Io`].
+    /// As for [`BooleanModel::load`], except [`Error::Io`].
     pub fn from_bytes(bytes: &[u8], name: &str, features: Arc<BooleanFeatures<O>>) -> Result<Self> {
         Self::from_container(&Container::from_bytes(bytes, name, BOOLEAN)?, features)
     }
@@ -153,7 +153,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         if !same {
             let expected =
                 format!("weights of {} features over {} labels", features.len(), features.labels());
-            return Err(file.error(expected, "those of features in other sets"));
+            return Err(file.error(expected, "weights of features in other sets"));
         }
         let fits = |error: Error| file.error("weights that fit their features", format!("this: {error}"));
         let model = Self::new(features, file.array::<f32>(WEIGHTS)?.to_vec()).map_err(fits)?;

@@ -1,16 +1,16 @@
-//! Named arrays in one file: what model files and checkpoints are made of.
+//! Named arrays in one file: the container of model files and checkpoints.
 //!
-//! **What.** A header, a table of sections (name, offset, length, checksum), then the sections, each from a multiple of 64
-//! bytes on; all numbers little-endian. `docs/formats/model-file.md` has it byte by byte. Written whole or not at all; read
-//! from a map of the file, or from bytes.
+//! **What.** A header, a table of sections (name, offset, length, checksum), then the sections, each aligned to a
+//! multiple of 64 bytes; all numbers little-endian. `docs/formats/model-file.md` describes it byte by byte. Written
+//! completely or not at all; read from a map of the file, or from bytes.
 //!
-//! **Why a format of our own.** Arrays are used where they lie in the map, so opening copies nothing; and every byte of the
-//! file is checked, padding included: there is one way to write a given content, and only that is read.
+//! **Why a format of our own.** Arrays are used in place in the map, so opening copies nothing; and every byte of the
+//! file is checked, including padding: there is one way to write a given content, and only that is accepted.
 //!
 //! **Cost.** Opening reads the file once, for the checksums (CRC-32). On big-endian machines arrays are copied.
 //!
-//! **Not checked here.** What the arrays mean. A checksum finds damage, not malice: who reads an array must check each
-//! number before it is used.
+//! **Not checked here.** What the arrays mean. A checksum detects damage, not malice: whoever reads an array must check
+//! each number before it is used.
 
 use super::whole_file::write_whole;
 use crate::error::{Error, Result, quoted};
@@ -21,25 +21,25 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Ends like those of PNG: a file that was sent as text does not begin so any more.
+/// Ends like that of PNG: a file that was transferred as text no longer begins with it.
 const MAGIC: &[u8; 8] = b"kbest\x1a\r\n";
 
-/// Sections begin at multiples of this; header and entries of the table are as long.
+/// Sections begin at multiples of this; the header and the entries of the table have this length.
 const ALIGNMENT: usize = 64;
 
 const LONGEST_KIND: usize = 16;
 const LONGEST_NAME: usize = 32;
 
-/// What a file holds, and the version of its sections.
+/// The kind of a file, and the version of its sections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     /// A word, at most 16 bytes long.
     pub(crate) name: &'static str,
-    /// The version that is written, and the last one that is read.
+    /// The version that is written, and the newest that is read.
     pub(crate) version: u32,
 }
 
-/// Values that may lie in a file: words of one size without holes.
+/// Values that can be stored in a file: words of one size without padding.
 pub(crate) trait Plain: Pod + Send + Sync {
     /// Bytes of a word.
     const WORD: usize;
@@ -61,7 +61,7 @@ impl Plain for f64 {
     const WORD: usize = 8;
 }
 
-/// From this machine's order of bytes to that of files, or back.
+/// Converts between this machine's byte order and that of files.
 fn reorder<T: Plain>(values: &mut [T]) {
     bytemuck::cast_slice_mut::<T, u8>(values).chunks_exact_mut(T::WORD).for_each(<[u8]>::reverse);
 }
@@ -74,7 +74,7 @@ struct Entry {
     checksum: u32,
 }
 
-/// Header and table, and where each section begins; `None` if the sum of the lengths is no length.
+/// Header and table, and where each section begins; `None` if the sum of the lengths overflows.
 fn header(kind: &[u8], version: u32, entries: &[Entry]) -> Option<(Vec<u8>, Vec<usize>)> {
     let mut table = Vec::new();
     let mut starts = Vec::new();
@@ -119,7 +119,7 @@ impl<'a> ContainerWriter<'a> {
         ContainerWriter { kind, sections: Vec::new() }
     }
 
-    /// Adds a section. Names are at most 32 bytes long, and differ.
+    /// Adds a section. Names are unique and at most 32 bytes long.
     pub(crate) fn section<T: Plain>(&mut self, name: &'static str, values: impl Into<Cow<'a, [T]>>) {
         debug_assert!(name.len() <= LONGEST_NAME && self.sections.iter().all(|(other, _)| *other != name));
         let mut values: Cow<'a, [T]> = values.into();
@@ -133,7 +133,7 @@ impl<'a> ContainerWriter<'a> {
         self.sections.push((name, bytes));
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file, completely or not at all.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -144,7 +144,7 @@ impl<'a> ContainerWriter<'a> {
     /// The bytes of the file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.write(&mut bytes).expect("a vector takes all that is written");
+        self.write(&mut bytes).expect("writing to a vector cannot fail");
         bytes
     }
 
@@ -156,7 +156,7 @@ impl<'a> ContainerWriter<'a> {
         });
         let entries: Vec<Entry> = entries.collect();
         let (head, starts) = header(self.kind.name.as_bytes(), self.kind.version, &entries)
-            .expect("sections that are in memory have lengths that add up");
+            .expect("the lengths of sections in memory do not overflow");
         out.write_all(&head)?;
         let mut end = head.len();
         for ((_, bytes), start) in self.sections.iter().zip(starts) {
@@ -171,25 +171,25 @@ impl<'a> ContainerWriter<'a> {
 /// The sections of a file.
 #[derive(Debug)]
 pub(crate) struct Container {
-    file: String, // what errors call it
+    file: String, // the name that errors use
     sections: Vec<(String, Blob<u8>)>,
 }
 
 impl Container {
     /// Maps a file and checks its bytes. The file must not be changed in place while the container or one of its arrays
-    /// is in use; replacing it by another is safe. What is no regular file (a pipe, say) is read into memory, and so is any file
-    /// without the feature `mmap`.
+    /// is in use; replacing it by another is safe. Anything but a regular file (such as a pipe) is read into memory,
+    /// and so is any file without the feature `mmap`.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Version`] for a later version, [`Error::Data`] for anything but an undamaged file of this
-    /// kind.
+    /// [`Error::Io`], [`Error::Version`] for a newer version, [`Error::Data`] for anything but an undamaged file of
+    /// this kind.
     pub(crate) fn open(path: &Path, kind: Kind) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| Error::io(&*name, 0, error))?;
         Self::over(file, Vec::new(), &name, kind)
     }
 
-    /// As [`Container::open`], for a file of which `head` has been read already; `name` is what errors call it.
+    /// As [`Container::open`], for a file of which `head` has already been read; `name` is its name in errors.
     pub(crate) fn over(mut file: File, mut head: Vec<u8>, name: &str, kind: Kind) -> Result<Self> {
         let mut load = || {
             if let Some(map) = mapped(&file)? {
@@ -202,10 +202,10 @@ impl Container {
         Self::check(bytes, name, kind)
     }
 
-    /// The same for the bytes of a file; `name` is what errors call it.
+    /// As [`Container::open`], from the bytes of a file; `name` is its name in errors.
     ///
     /// # Errors
-    /// As [`Container::open`], but for [`Error::Io`].
+    /// As for [`Container::open`], except [`Error::Io`].
     pub(crate) fn from_bytes(bytes: &[u8], name: &str, kind: Kind) -> Result<Self> {
         Self::check(aligned(bytes), name, kind)
     }
@@ -217,25 +217,25 @@ impl Container {
         let mut end = ALIGNMENT * (1 + table.entries.len());
         for (Entry { name, length, checksum }, start) in table.entries.into_iter().zip(table.starts) {
             if bytes[end..start].iter().any(|&byte| byte != 0) {
-                return Err(wrong("zeros between sections", format!("others before section `{name}`")));
+                return Err(wrong("zeros between sections", format!("other bytes before section `{name}`")));
             }
             end = start + length;
             if crc32fast::hash(&bytes[start..end]) != checksum {
                 return Err(wrong(
                     "an undamaged file",
-                    format!("a section `{name}` that does not fit its checksum"),
+                    format!("a section `{name}` that does not match its checksum"),
                 ));
             }
             if sections.iter().any(|(other, _)| *other == name) {
                 return Err(wrong("each section once", format!("section `{name}` twice")));
             }
             let part = bytes.project(|bytes| bytes.get(start..end));
-            sections.push((name, part.expect("the table's places lie within the file")));
+            sections.push((name, part.expect("the sections of the table are within the file")));
         }
         Ok(Container { file: name.to_owned(), sections })
     }
 
-    /// Refuses sections that are not in this list.
+    /// Rejects sections that are not in this list.
     pub(crate) fn expect_only(&self, names: &[&str]) -> Result<()> {
         match self.sections.iter().find(|(name, _)| !names.contains(&name.as_str())) {
             None => Ok(()),
@@ -243,7 +243,7 @@ impl Container {
         }
     }
 
-    /// Whether there is such a section.
+    /// Whether the section exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.sections.iter().any(|(other, _)| other == name)
     }
@@ -273,7 +273,7 @@ impl Container {
         text.map(str::to_owned).map_err(|_| self.error(format!("UTF-8 in section `{name}`"), "other bytes"))
     }
 
-    /// An error about the content.
+    /// An error about the contents.
     pub(crate) fn error(&self, expected: impl ToString, got: impl ToString) -> Error {
         Error::data(&*self.file, 0, expected, got)
     }
@@ -286,14 +286,14 @@ struct Table {
 }
 
 impl Table {
-    /// Reads them, and checks them against what a writer would have written: that covers the checksum, the offsets, the
-    /// length of the file and what must be zero.
+    /// Reads them, and compares them with what a writer would have written: this covers the checksum, the offsets, the
+    /// length of the file, and bytes that must be zero.
     fn read(bytes: &[u8], name: &str, kind: Kind) -> Result<Self> {
         let wrong = |expected: &str, got: String| Error::data(name, 0, expected, got);
         let damaged =
-            || wrong("an undamaged header", "one that does not fit its checksum, or the file".into());
+            || wrong("an undamaged header", "one that does not match its checksum, or the file".into());
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err(wrong("a file of kbest", format!("one that begins with {}", quoted_bytes(bytes))));
+            return Err(wrong("a kbest file", format!("one that begins with {}", quoted_bytes(bytes))));
         };
         if bytes.len() < ALIGNMENT {
             return Err(wrong("a header of 64 bytes", format!("a file of {}", bytes.len())));
@@ -360,7 +360,7 @@ fn mapped(_: &File) -> io::Result<Option<Blob<u8>>> {
     Ok(None)
 }
 
-/// A copy whose first byte lies where any value may.
+/// A copy whose first byte is aligned for any value.
 fn aligned(bytes: &[u8]) -> Blob<u8> {
     let mut words = vec![0u64; bytes.len().div_ceil(size_of::<u64>())];
     bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
@@ -368,7 +368,7 @@ fn aligned(bytes: &[u8]) -> Blob<u8> {
     bytes.expect("the words are as long as the bytes")
 }
 
-/// The bytes as values, if they lie where such values may.
+/// The bytes as values, if they are aligned for them.
 fn borrowed<T: Plain>(bytes: &Blob<u8>) -> Option<Blob<T>> {
     bytes.project(|bytes| bytemuck::try_cast_slice(bytes).ok())
 }
@@ -454,7 +454,7 @@ mod tests {
         writer.section("words", &[3u32][..]);
         writer.save(&path).unwrap();
         assert_eq!(*Container::open(&path, TEST).unwrap().array::<u32>("words").unwrap(), [3]);
-        assert_eq!(*first, [1, 2], "who has the old file mapped keeps it");
+        assert_eq!(*first, [1, 2], "a map of the old file stays valid");
         assert!(write_whole(&path, |_| Err(io::Error::other("disk full"))).is_err());
         assert_eq!(*Container::open(&path, TEST).unwrap().array::<u32>("words").unwrap(), [3]);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");

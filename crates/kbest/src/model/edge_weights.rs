@@ -1,4 +1,4 @@
-//! The weights of edge features: for each feature the pairs of neighbouring labels that it speaks for or against.
+//! The weights of edge features: for each feature, the pairs of neighbouring labels that it favours or disfavours.
 
 use super::container::Plain;
 use super::edges_of_best_shape;
@@ -41,11 +41,11 @@ pub struct EdgeWeights {
 }
 
 impl EdgeWeights {
-    /// From the pairs of each feature, in any order; zeros are left out.
+    /// From the pairs of each feature, in any order; zeros are dropped.
     ///
     /// # Errors
-    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for a pair named
-    /// twice or more than four billion pairs.
+    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for a
+    /// repeated pair or more than four billion pairs.
     pub fn new(labels: usize, features: impl IntoIterator<Item = Vec<EdgeWeight>>) -> Result<Self> {
         let (mut starts, mut pairs) = (vec![0], Vec::new());
         for (feature, mut of_feature) in features.into_iter().enumerate() {
@@ -75,15 +75,15 @@ impl EdgeWeights {
         Ok(EdgeWeights { labels, starts: starts.into(), pairs: pairs.into() })
     }
 
-    /// Weights from their arrays, if the pairs of each feature lie where they must, rise, and hold finite weights of
-    /// labels below `L`; if not, what is wrong.
+    /// Weights from their arrays, if the pairs of each feature are in range and in ascending order, with finite weights
+    /// and labels below `L`; otherwise, what is wrong.
     pub(super) fn from_arrays(
         labels: usize,
         starts: Blob<u32>,
         pairs: Blob<EdgeWeight>,
     ) -> std::result::Result<Self, &'static str> {
         if starts.first() != Some(&0) || !rises_to(&starts, pairs.len()) {
-            return Err("edge weights of features that do not follow one another");
+            return Err("offsets of edge weights that do not increase from 0 to their end");
         }
         let mut legal = true;
         for pair in &*pairs {
@@ -96,7 +96,7 @@ impl EdgeWeights {
             legal &= of_feature.is_sorted_by(|pair, next| key(pair) < key(next));
         }
         if !legal {
-            return Err("edge weights that are not finite, or of labels out of order or range");
+            return Err("edge weights that are not finite, or with labels out of order or range");
         }
         Ok(EdgeWeights { labels, starts, pairs })
     }
@@ -116,18 +116,18 @@ impl EdgeWeights {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Number of pairs that are stored.
+    /// Number of stored pairs.
     pub fn stored(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The pairs of a feature, by (from, to).
+    /// The pairs of a feature, sorted by (from, to).
     pub fn pairs(&self, feature: FeatureId) -> &[EdgeWeight] {
         let feature = feature as usize;
         &self.pairs[self.starts[feature] as usize..self.starts[feature + 1] as usize]
     }
 
-    /// The edges that these features make together.
+    /// The sum of the edges of these features.
     ///
     /// # Errors
     /// [`Error::IllegalScore`] if the sum is infinite.

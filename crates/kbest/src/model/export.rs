@@ -5,17 +5,19 @@
 //! | tensor | type | what |
 //! |---|---|---|
 //! | `node.offsets` | i64, features + 1 | where the weights of each node feature begin (CSR) |
-//! | `node.labels`, `node.weights` | i32, f32, `N` | label and weight, feature after feature |
+//! | `node.labels`, `node.weights` | i32, f32, `N` | label and weight, feature by feature |
 //! | `edge.features`, `edge.from`, `edge.to`, `edge.weights` | i64, i32, i32, f32, `M` | feature, label before, label after, weight |
 //! | `start`, `end` | f32, `L` | scores of first and last labels, if the model has them |
 //! | `label.names`, `node.names`, `edge.names` | u8 | names of labels and features, end to end |
 //! | `label.name_offsets`, ... | i64, names + 1 | where each name begins |
 //!
 //! and the metadata `format` (`kbest`), `source` (`template`, `items` or a preset), `template` (its text, if any),
-//! `columns`, `text.NAME` for what is known of the format of the training text, and `about.NAME` for each text about the model. Names are tensors because a header is limited to 100 MB, and
-//! names of features need not be UTF-8: in Python, `bytes(names[offsets[i]:offsets[i + 1]]).decode()`.
+//! `columns`, `text.NAME` for each known setting of the format of the training text, and `about.NAME` for each text
+//! about the model. Names are tensors because a header is limited to 100 MB, and because names of features need not be
+//! UTF-8: in Python, `bytes(names[offsets[i]:offsets[i + 1]]).decode()`.
 //!
-//! **Cost.** The whole file is made in memory first. **When not.** Nothing reads it back: to keep a model, [`Model::save`].
+//! **Cost.** The whole file is built in memory first. **When not.** To store a model use [`Model::save`]: nothing reads
+//! this file back.
 
 use super::Model;
 use super::whole_file::write_whole;
@@ -81,13 +83,14 @@ impl Tensors {
 }
 
 impl Model {
-    /// Writes the weights as a safetensors file. The tensors: `node.offsets`, `node.labels` and `node.weights` (CSR: a row a
-    /// node feature), `edge.features`, `edge.from`, `edge.to` and `edge.weights`, `start` and `end` if the model has them; and
-    /// names end to end with their offsets: `label.names` and `label.name_offsets`, likewise `node` and `edge`.
+    /// Writes the weights as a safetensors file. The tensors: `node.offsets`, `node.labels` and `node.weights` (CSR:
+    /// one row per node feature), `edge.features`, `edge.from`, `edge.to` and `edge.weights`, `start` and `end` if the
+    /// model has them; and names end to end with their offsets: `label.names` and `label.name_offsets`, and the same
+    /// for `node` and `edge`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long for
-    /// a header.
+    /// [`Error::Io`]; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
+    /// for a header.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
             return Err(Error::shape("labels of a safetensors file", "at most 2^31", self.labels().len()));

@@ -1,13 +1,13 @@
 //! The model file.
 //!
-//! **What.** [`Model::save`] writes all that a model is into one file; [`Model::load`] maps it and uses its arrays where
-//! they lie. `docs/formats/model-file.md` lists the sections.
+//! **What.** [`Model::save`] writes the whole model to one file; [`Model::load`] maps it and uses its arrays in place.
+//! `docs/formats/model-file.md` lists the sections.
 //!
-//! **Cost.** Loading reads every byte once for its checksum and every number once to see that it is in range, and copies
-//! nothing but the labels' names. Processes that load the same file share its memory.
+//! **Cost.** Loading reads every byte once for its checksum and every number once to check its range, and copies only
+//! the labels' names. Processes that load the same file share its memory.
 //!
-//! **A hostile file** is an error, or a model that gives senseless answers: offsets, labels and numbers of keys are
-//! checked before anything uses them, so no look-up leaves its array or runs for ever.
+//! **A hostile file** is an error, or a model with senseless answers: offsets, labels and numbers of keys are checked
+//! before anything uses them, so no look-up leaves its array or loops forever.
 
 use super::container::{Container, ContainerWriter, Kind};
 use super::text_format;
@@ -51,21 +51,23 @@ const VOTERS: &str = "voters";
 const PARTS: [&str; 3] = ["label-parts.number", "label-parts.starts", "label-parts"];
 
 impl Model {
-    /// Writes the model to a file: whole, under a temporary name that is changed at the end, or not at all.
+    /// Writes the model to a file, completely or not at all: it has a temporary name until it is complete.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Shape`] if names of labels, or texts about the model, are longer than four billion bytes.
+    /// [`Error::Io`]; [`Error::Shape`] if the names of the labels, or the texts about the model, take more than four
+    /// billion bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.sections()?.save(path.as_ref())
     }
 
-    /// Maps a file that [`Model::save`] wrote.
+    /// Maps a file written by [`Model::save`].
     ///
-    /// The file must not be changed in place while the model is in use; replacing it by another, as [`Model::save`] does,
-    /// is safe.
+    /// The file must not be changed in place while the model is in use; replacing it by another, as [`Model::save`]
+    /// does, is safe.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Version`] if the file is of a later version; [`Error::Data`] if it is no model, or damaged.
+    /// [`Error::Io`]; [`Error::Version`] if the file has a newer version; [`Error::Data`] if it is damaged or not a
+    /// model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         from_container(&Container::open(path, MODEL)?, &path.display().to_string())
@@ -74,15 +76,15 @@ impl Model {
     /// The bytes of the file that [`Model::save`] writes.
     ///
     /// # Errors
-    /// As [`Model::save`], but for [`Error::Io`].
+    /// As for [`Model::save`], except [`Error::Io`].
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         Ok(self.sections()?.to_bytes())
     }
 
-    /// A model from the bytes of its file; `name` is what errors call it.
+    /// A model from the bytes of its file; `name` is its name in errors.
     ///
     /// # Errors
-    /// As [`Model::load`], but for [`Error::Io`].
+    /// As for [`Model::load`], except [`Error::Io`].
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         from_container(&Container::from_bytes(bytes, name, MODEL)?, name)
     }
@@ -98,7 +100,7 @@ impl Model {
         let extractor = self.extractor();
         writer.section(SOURCE, extractor.source().name().as_bytes());
         if let FeatureSource::Template(template) = extractor.source() {
-            // A line may itself end in a carriage return; the parser takes off one.
+            // A line may itself end in a carriage return; the parser removes only one.
             let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
             writer.section(TEMPLATE, text.into_bytes());
         }
@@ -168,7 +170,7 @@ pub(super) fn from_container(file: &Container, name: &str) -> Result<Model> {
     Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
 }
 
-/// The names of all sections that a model may have.
+/// The names of all sections that a model can have.
 fn known_sections() -> Vec<&'static str> {
     let singles =
         [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
@@ -179,8 +181,8 @@ fn read_text_format(file: &Container) -> Result<TextFormat> {
     let words = read_list(file, TEXT_FORMAT)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let five = <[&str; 5]>::try_from(words);
-    let five = five.map_err(|words| file.error("five words on the format of text", words.len()))?;
-    TextFormat::from_words(five).map_err(|error| file.error("the format of a text", error))
+    let five = five.map_err(|words| file.error("five words that describe the text format", words.len()))?;
+    TextFormat::from_words(five).map_err(|error| file.error("a text format", error))
 }
 
 fn read_number(file: &Container, name: &str) -> Result<usize> {
@@ -203,7 +205,7 @@ pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
     let mut state = StateReader::new(&bytes);
     let voters = Voters::restore(&mut state).and_then(|voters| match state.is_done() {
         true => Ok(voters),
-        false => Err(Error::shape("bytes", "nothing behind it", "more")),
+        false => Err(Error::shape("bytes", "nothing after it", "more")),
     });
     voters.map_err(|error| file.error(format!("an ensemble in section `{section}`"), error))
 }
@@ -222,7 +224,7 @@ fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
         "items" => FeatureSource::Items,
         preset => {
             let preset = Preset::by_name(preset);
-            FeatureSource::Preset(preset.map_err(|error| file.error("a known source of features", error))?)
+            FeatureSource::Preset(preset.map_err(|error| file.error("a known feature source", error))?)
         }
     };
     let columns = read_number(file, COLUMNS)?;
@@ -267,19 +269,19 @@ fn write_list<'a>(
 fn read_list(file: &Container, [all, ends]: ListSections) -> Result<Vec<String>> {
     let (text, ends) = (file.text(all)?, file.array::<u32>(ends)?);
     if !rises_to(&ends, text.len()) {
-        return Err(file.error(format!("strings end to end in section `{all}`"), "other places"));
+        return Err(file.error(format!("strings end to end in section `{all}`"), "other offsets"));
     }
     let starts = std::iter::once(&0).chain(&*ends);
     let strings = starts.zip(&*ends).map(|(&start, &end)| text.get(start as usize..end as usize));
     let strings = strings.map(|string| string.map(str::to_owned)).collect::<Option<_>>();
-    strings.ok_or_else(|| file.error(format!("UTF-8 in section `{all}`"), "a character in two strings"))
+    strings.ok_or_else(|| file.error(format!("UTF-8 in section `{all}`"), "a split character"))
 }
 
 fn read_about(file: &Container) -> Result<Vec<(String, String)>> {
     let mut strings = read_list(file, ABOUT)?.into_iter();
     let mut about = Vec::new();
     while let Some(name) = strings.next() {
-        let text = strings.next().ok_or_else(|| file.error("pairs of name and text", "a name alone"))?;
+        let text = strings.next().ok_or_else(|| file.error("pairs of name and text", "a lone name"))?;
         about.push((name, text));
     }
     Ok(about)

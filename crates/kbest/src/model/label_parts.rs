@@ -1,17 +1,17 @@
-//! Parts of labels: what labels of a rich label set share.
+//! Parts of labels, which the labels of a rich label set share.
 //!
-//! **What.** `NOUN|Case=Gen|Number=Sing` and `ADJ|Case=Gen|Number=Plur` share `Case=Gen`. A feature then has weights for
-//! labels and for parts, and a label's score is its own plus those of its parts:
+//! **What.** `NOUN|Case=Gen|Number=Sing` and `ADJ|Case=Gen|Number=Plur` share `Case=Gen`. A feature then has weights
+//! for labels and for parts, and a label's score is its own plus those of its parts:
 //!
 //! ```text
 //! score[y] = column[y] + sum over the parts p of y of column[L + p]
 //! ```
 //!
-//! so that what is learnt from one label helps all its kin, labels seen once or twice above all. The chain model stays as
-//! it is: decoders see the sums. **Cost.** The features of a position are added into a row of `L + P` *columns*. Each list
-//! of parts is cut in the middle, and halves that begin alike share their sums: with 1,700 labels of six or seven parts
-//! each, spreading a row takes about three additions a label.
-//! **When not.** Labels whose names say nothing: [`LabelParts::from_names`] then finds no parts.
+//! so that what is learned from one label helps all labels that share a part with it, above all those seen only once or
+//! twice. The chain model does not change: decoders see the sums. **Cost.** The features of a position are summed into
+//! a row of `L + P` *columns*. Each list of parts is cut in the middle, and halves with the same beginning share their
+//! sums: with 1,700 labels of six or seven parts each, spreading a row takes about three additions per label. **When
+//! not.** If the names of the labels carry no structure: [`LabelParts::from_names`] then finds no parts.
 //!
 //! ```
 //! use kbest::LabelSet;
@@ -36,7 +36,7 @@ use crate::label::{LabelId, LabelSet};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// What separates parts in the names of labels.
+/// The characters that separate parts in the names of labels.
 const SEPARATORS: [char; 9] = ['|', '+', '_', '.', ';', '@', '/', '[', ']'];
 
 /// Which parts each label has.
@@ -45,11 +45,11 @@ pub struct LabelParts {
     parts: usize,
     starts: Vec<u32>,      // L + 1: where the parts of each label begin
     list: Vec<u32>,        // parts, each below `parts`
-    steps: Vec<Step>,      // how to add them up: a tree of half lists
-    halves: Vec<[u32; 2]>, // L: the places in the tree where the sums of the two halves of a label's parts are
+    steps: Vec<Step>,      // how to sum them: a tree of half lists
+    halves: Vec<[u32; 2]>, // L: the tree nodes that hold the sums of the two halves of a label's parts
 }
 
-/// A place in the tree: the sum at `parent` and one part more. The root is place 0, the first step place 1.
+/// A node of the tree: the sum at `parent` plus one more part. The root is node 0, the first step is node 1.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     parent: u32,
@@ -57,7 +57,7 @@ struct Step {
 }
 
 impl LabelParts {
-    /// The parts that names show, split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
+    /// The parts found in names split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
     /// there are none.
     pub fn from_names(labels: &LabelSet) -> Option<Self> {
         let split = |name: &str| -> Vec<String> {
@@ -90,7 +90,7 @@ impl LabelParts {
     /// From lists of parts: those of label `y` are `list[starts[y]..starts[y + 1]]`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for lists that do not fit, a part that does not exist or that a label has twice.
+    /// [`Error::Shape`] for lists that do not fit, a part that does not exist, or a part that a label has twice.
     pub fn new(parts: usize, starts: Vec<u32>, list: Vec<u32>) -> Result<Self> {
         let fits = starts.first() == Some(&0)
             && starts.is_sorted()
@@ -98,12 +98,12 @@ impl LabelParts {
         if !fits {
             return Err(Error::shape(
                 "starts of the parts of labels",
-                format!("rising from 0 to {}", list.len()),
+                format!("ascending from 0 to {}", list.len()),
                 "others",
             ));
         }
         if parts > list.len() {
-            let expected = format!("at most {}, for each belongs to a label", list.len());
+            let expected = format!("at most {}, because each belongs to a label", list.len());
             return Err(Error::shape("parts of labels", expected, parts));
         }
         for (y, range) in starts.windows(2).enumerate() {
@@ -156,10 +156,10 @@ impl LabelParts {
         &self.list
     }
 
-    /// From a row of `L + P` columns to a row of `L` scores. `sums` is working memory.
+    /// Sums a row of `L + P` columns into a row of `L` scores. `sums` is working memory.
     ///
     /// # Panics
-    /// If the rows are shorter.
+    /// If a row is too short.
     pub fn spread<S: Float>(&self, columns: &[S], scores: &mut [S], sums: &mut Vec<S>) {
         let (own, parts) = columns.split_at(self.labels());
         sums.clear();
@@ -173,7 +173,7 @@ impl LabelParts {
     }
 }
 
-/// The tree of all half lists, parents before children, and the places of the ends of each label's halves.
+/// The tree of all half lists, parents before children, and the nodes where each label's halves end.
 fn tree(starts: &[u32], list: &[u32]) -> (Vec<Step>, Vec<[u32; 2]>) {
     let mut places: HashMap<(u32, u32), u32, FixedState> = HashMap::default();
     let mut steps = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
     fn parts_are_what_several_labels_share() {
         let names = ["[/N][Nom]|O", "[/N][Acc]|O", "[/V][Pst.3Sg]|O", "[/V][Prs.3Sg]|B-LOC", "x_x|O"];
         let parts = LabelParts::from_names(&LabelSet::from_names(names)).unwrap();
-        // N, O, V, 3Sg; x is twice in one label only
+        // N, O, V, 3Sg; x occurs twice, but in only one label
         let of: Vec<_> = (0..5).map(|y| parts.of(y).to_vec()).collect();
         assert_eq!(of, [vec![0, 1], vec![0, 1], vec![2, 3, 1], vec![2, 3], vec![1]]);
         assert_eq!((parts.labels(), parts.parts(), parts.columns()), (5, 4, 9));
@@ -217,7 +217,7 @@ mod tests {
         let mut starts = vec![0];
         lists.iter().for_each(|list| starts.push(starts[starts.len() - 1] + list.len() as u32));
         let parts = LabelParts::new(4, starts, lists.concat()).unwrap();
-        assert_eq!(parts.steps.len(), 6); // 0 1, 2, 2 1 and 3, and 1 from the root: halves that begin alike are shared
+        assert_eq!(parts.steps.len(), 6); // 0 1, 2, 2 1 and 3, and 1 from the root: common beginnings are shared
         let columns: Vec<f32> = (0..10).map(|i| (1 << i) as f32).collect();
         let (mut scores, mut sums) = ([0.0; 6], vec![]);
         for _ in 0..2 {

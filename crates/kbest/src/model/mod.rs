@@ -1,19 +1,19 @@
 //! Models: labels, features and their weights.
 //!
-//! **What.** A [`Model`] is all that tagging needs: the names of the labels, the frozen [`Extractor`], the weights of node
-//! features ([`NodeWeights`]: `L` numbers each, nearly all of them zero) and of edge features ([`EdgeWeights`]: `L x L`
-//! numbers each, nearly all zero), and scores for first and last labels if the model has them. Labels may have
-//! [parts](LabelParts) with weights of their own: node features then have a weight for each of `L + P` columns. Trainers and importers make
-//! [`ModelParts`]; [`Model::new`] checks that the parts fit and adds up the edges that all steps share.
+//! **What.** A [`Model`] is everything needed for tagging: the names of the labels, the frozen [`Extractor`], the
+//! weights of node features ([`NodeWeights`]: `L` numbers each, nearly all zero) and of edge features ([`EdgeWeights`]:
+//! `L x L` numbers each, nearly all zero), and optional scores of first and last labels. Labels may have
+//! [parts](LabelParts) with weights of their own: node features then have a weight for each of `L + P` columns.
+//! Trainers and importers build [`ModelParts`]; [`Model::new`] checks that the parts fit together and sums the edges
+//! that all steps share.
 //!
-//! A model is written to one file ([`Model::save`]) and used where it lies in a map of that file ([`Model::load`]);
-//! [`Model::load_any`] takes models of other programs, too;
-//! [`Model::pruned`] leaves out weights that hardly matter, and `Model::to_safetensors` (cargo feature `safetensors`) gives
-//! the weights to other programs.
+//! A model is written to one file ([`Model::save`]), which is mapped and used in place ([`Model::load`]);
+//! [`Model::load_any`] also reads models of other programs; [`Model::pruned`] drops weights that hardly matter, and
+//! `Model::to_safetensors` (cargo feature `safetensors`) exports the weights to other programs.
 //!
-//! **Cost.** What is zero is not stored. A model is read only, so threads share it.
+//! **Cost.** Zeros are not stored. A model is read-only, so threads share it.
 //!
-//! **When not.** A neural network enters at the [lattice](crate::lattice), with no model at all.
+//! **When not.** With a neural network, start from the [lattice](crate::lattice): no model is needed.
 
 mod any;
 mod boolean;
@@ -44,11 +44,11 @@ use crate::kernel::Float;
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 
-/// Up to this many labels, or from one exception in this many edges on, a matrix is stored whole.
+/// A matrix is stored whole with at most this many labels, or if at least one edge in this many is an exception.
 const FEW_LABELS: usize = 64;
 const FEW_EXCEPTIONS: usize = 4;
 
-/// What a model is made of.
+/// The parts of a model.
 #[derive(Debug)]
 pub struct ModelParts {
     /// Names of the labels.
@@ -57,19 +57,19 @@ pub struct ModelParts {
     pub extractor: Extractor,
     /// The parts of labels that have weights of their own, if any.
     pub label_parts: Option<LabelParts>,
-    /// Weights of the node features: a column a label, then a column a part.
+    /// Weights of the node features: one column per label, then one per part.
     pub nodes: NodeWeights,
     /// Weights of the edge features.
     pub edges: EdgeWeights,
-    /// Scores of the first label, if any.
+    /// Scores of the first label, if the model has them.
     pub start: Option<Vec<f32>>,
-    /// Scores of the last label, if any.
+    /// Scores of the last label, if the model has them.
     pub end: Option<Vec<f32>>,
-    /// The ensemble, if the model is one that votes; the weights above are then its last member's.
+    /// The ensemble, if the model votes; the weights above are then those of its last member.
     pub voters: Option<Voters>,
-    /// How the text is written that the model was trained on, if that is known.
+    /// The format of the text the model was trained on, if known.
     pub text_format: Option<TextFormat>,
-    /// Where the model comes from: pairs of name and text, for people.
+    /// Where the model comes from: pairs of name and text, for human readers.
     pub about: Vec<(String, String)>,
 }
 
@@ -162,7 +162,7 @@ impl Model {
         &self.parts.edges
     }
 
-    /// The sum of the edge features that every step has.
+    /// The sum of the edge features that occur in every step.
     pub fn shared_edges(&self) -> &Edges<f32> {
         &self.shared_edges
     }
@@ -177,12 +177,12 @@ impl Model {
         self.parts.end.as_deref()
     }
 
-    /// The ensemble, if the model is one that votes.
+    /// The ensemble, if the model votes.
     pub fn voters(&self) -> Option<&Voters> {
         self.parts.voters.as_ref()
     }
 
-    /// How the text is written that the model was trained on, if that is known: other text is best written likewise.
+    /// The format of the text the model was trained on, if known: text to tag is best in the same format.
     pub fn text_format(&self) -> Option<&TextFormat> {
         self.parts.text_format.as_ref()
     }
@@ -192,14 +192,14 @@ impl Model {
         &self.parts.about
     }
 
-    /// Takes the model apart.
+    /// Splits the model into its parts.
     pub fn into_parts(self) -> ModelParts {
         self.parts
     }
 }
 
-/// Edges of the shape that suits their number: a whole matrix for few labels or many exceptions, else exceptions from
-/// zero. Pairs are sorted by (from, to) and unique.
+/// Edges in the shape that suits their number: a whole matrix for few labels or many exceptions, otherwise exceptions
+/// from zero. Pairs are sorted by (from, to) and unique.
 pub(crate) fn edges_of_best_shape<S: Float>(
     labels: usize,
     pairs: impl ExactSizeIterator<Item = (LabelId, LabelId, S)>,

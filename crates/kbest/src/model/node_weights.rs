@@ -1,16 +1,16 @@
-//! The weights of node features: for each feature the labels that it speaks for or against. Where labels have
+//! The weights of node features: for each feature, the labels that it favours or disfavours. If labels have
 //! [parts](super::LabelParts), these are columns like labels: `L` is then the number of both.
 //!
-//! A row is a list of (label, weight), or, with many weights, stored whole: adding a whole row is a vector loop, several
-//! times as fast a weight as a list.
-//! Either way it lies in one piece, so that adding it costs one trip to memory.
+//! A row is a list of (label, weight), or, if it has many weights, stored whole: adding a whole row is a vector loop,
+//! several times as fast per weight as a list. Either way it is contiguous, so that adding it costs one memory access.
 
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
 use crate::kernel::{Blob, prefetch};
 use crate::label::LabelId;
 
-/// A row with this many weights, and one for every this many labels, is stored whole; so is one that is not longer so.
+/// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
+/// does not grow by it.
 const WHOLE_FROM: usize = 16;
 const WHOLE_PART: usize = 8;
 
@@ -25,14 +25,14 @@ pub struct NodeWeights {
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Row<'a> {
-    /// Pairs of label and bits of the weight, by label.
+    /// Pairs of label and bits of the weight, sorted by label.
     List(&'a [[u32; 2]]),
     /// The bits of the weights of all labels.
     Whole(&'a [u32]),
 }
 
 impl Row<'_> {
-    /// The weights that are stored.
+    /// The stored weights.
     pub fn iter(&self) -> impl Iterator<Item = (LabelId, f32)> + '_ {
         let (list, whole) = match self {
             Row::List(list) => (*list, &[][..]),
@@ -51,15 +51,15 @@ pub(super) fn is_finite(bits: u32) -> bool {
 }
 
 impl NodeWeights {
-    /// Weights from their arrays, if rows lie where they must and hold finite weights of labels below `L` in rising
-    /// order; if not, what is wrong.
+    /// Weights from their arrays, if the rows are in range and hold finite weights of labels below `L` in ascending
+    /// order; otherwise, what is wrong.
     pub(super) fn from_arrays(
         labels: usize,
         starts: Blob<u32>,
         words: Blob<u32>,
     ) -> std::result::Result<Self, &'static str> {
         if starts.first() != Some(&0) || !rises_to(&starts, words.len()) {
-            return Err("rows of node weights that do not follow one another");
+            return Err("offsets of node weights that do not increase from 0 to their end");
         }
         let mut legal = true;
         for (&start, &end) in starts.iter().zip(starts.iter().skip(1)) {
@@ -67,7 +67,7 @@ impl NodeWeights {
             if row.len() == labels {
                 legal &= row.iter().all(|&bits| is_finite(bits));
             } else if row.len() > labels || !row.len().is_multiple_of(2) {
-                return Err("a row of node weights of a wrong length");
+                return Err("a row of node weights with a wrong length");
             } else {
                 let mut least = 0; // as a number that no label exceeds
                 for &[y, bits] in row.as_chunks().0 {
@@ -78,7 +78,7 @@ impl NodeWeights {
             }
         }
         if !legal {
-            return Err("node weights that are not finite, or of labels out of order or range");
+            return Err("node weights that are not finite, or with labels out of order or range");
         }
         Ok(NodeWeights { labels, starts, words })
     }
@@ -98,13 +98,13 @@ impl NodeWeights {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Number of weights that are not zero.
+    /// Number of nonzero weights.
     pub fn stored(&self) -> usize {
         let ids = 0..self.features() as FeatureId;
         ids.map(|id| self.row(id).iter().filter(|(_, weight)| *weight != 0.0).count()).sum()
     }
 
-    /// Bytes that the weights take.
+    /// The memory of the weights, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.starts) + size_of_val(&*self.words)
     }
@@ -118,7 +118,7 @@ impl NodeWeights {
         if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
     }
 
-    /// Asks the cache for where a row lies, or, if `near`, for its first weights.
+    /// Prefetches the offset of a row or, if `near`, its first weights.
     #[inline]
     pub(crate) fn prefetch(&self, feature: FeatureId, near: bool) {
         if near {
@@ -145,7 +145,7 @@ impl NodeWeights {
     }
 }
 
-/// Collects rows, feature after feature.
+/// Collects rows, feature by feature.
 #[derive(Debug, Clone)]
 pub struct NodeWeightsBuilder {
     labels: usize,
@@ -159,11 +159,11 @@ impl NodeWeightsBuilder {
         NodeWeightsBuilder { labels, starts: vec![0], words: Vec::new() }
     }
 
-    /// Adds the row of the next feature: labels in rising order, each once. Zeros are left out.
+    /// Adds the row of the next feature: labels in ascending order, each once. Zeros are dropped.
     ///
     /// # Errors
-    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for labels out
-    /// of order or more than four billion weights.
+    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`] for a weight that is not finite, [`Error::Shape`] for labels
+    /// out of order or more than four billion weights.
     pub fn push(&mut self, row: impl IntoIterator<Item = (LabelId, f32)>) -> Result<()> {
         let feature = self.starts.len() - 1;
         let start = self.words.len();
@@ -178,7 +178,7 @@ impl NodeWeightsBuilder {
                 return Err(Error::IllegalScore { what, value: weight.into() });
             }
             if last.replace(label).is_some_and(|last| last >= label) {
-                return Err(Error::shape("weights of a node feature", "labels in rising order", label));
+                return Err(Error::shape("weights of a node feature", "labels in ascending order", label));
             }
             if weight != 0.0 {
                 self.words.extend([label, weight.to_bits()]);
@@ -200,7 +200,7 @@ impl NodeWeightsBuilder {
         Ok(())
     }
 
-    /// All rows are there.
+    /// Returns the weights.
     pub fn finish(self) -> NodeWeights {
         NodeWeights { labels: self.labels, starts: self.starts.into(), words: self.words.into() }
     }

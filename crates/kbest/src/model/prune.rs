@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureId};
 
 impl Model {
-    /// The model without the weights of absolute value below `threshold`, and without the features that have no weight
-    /// left; the second part is the number of weights left out. With threshold 0 every score stays the same. Scores of first
-    /// and last labels are kept, and so are features that are words of the training data, which tell known words from
-    /// others ([`Extractor::knows_word`]).
+    /// The model without weights whose absolute value is below `threshold`, and without features that have no weights
+    /// left; also returns the number of weights removed. With threshold 0 every score stays the same. Scores of first
+    /// and last labels are kept, and so are features that are words of the training data, which distinguish known words
+    /// from unknown ones ([`Extractor::knows_word`]).
     ///
     /// # Errors
     /// [`Error::Argument`] for an ensemble that votes.
@@ -59,7 +59,7 @@ impl Model {
     }
 }
 
-/// The keys whose numbers are kept, in their order.
+/// The keys whose numbers are kept, in the same order.
 fn kept_keys(
     dictionary: &Dictionary,
     mut is_kept: impl FnMut(FeatureId, &[u8]) -> Result<bool>,

@@ -1,10 +1,10 @@
-//! The format of the training text in files from before it had a section of its own.
+//! The text format in model files that predate its own section.
 
 use crate::columns::{Field, Format, LabelExpression, Separator, TextFormat};
 use crate::error::Result;
 
-/// Takes what the texts about a model say of the format: `format`, with it perhaps `tabs`, and for CoNLL-U `label` and
-/// `fields`. If these names stand for something else, all stays as it is.
+/// Extracts the text format from the texts about a model: `format`, optionally `tabs`, and for CoNLL-U `label` and
+/// `fields`. If these names mean something else, nothing changes.
 pub(super) fn from_remarks(about: &mut Vec<(String, String)>) -> Option<TextFormat> {
     let remark = |wanted: &str| about.iter().find(|(name, _)| name == wanted).map(|(_, text)| text.as_str());
     let mut text = TextFormat::new(Format::by_name(remark("format")?).ok()?);

@@ -1,8 +1,8 @@
-//! The voted perceptron: all weights there ever were, as the changes that led from one to the next.
+//! The voted perceptron: every intermediate weight vector, stored as the changes from one to the next.
 //!
-//! **What.** Member `i` of the ensemble has the weights after `i` corrections, and as many votes as sequences it got right
-//! before the next correction, plus one. **Cost.** A change is stored once, so the ensemble is as large as the
-//! corrections, not as members times weights. **Paper.** Freund and Schapire 1999.
+//! **What.** Member `i` of the ensemble has the weights after `i` corrections, and as many votes as sequences it got
+//! right before the next correction, plus one. **Cost.** Each change is stored once, so the size of the ensemble is
+//! that of the corrections, not members times weights. **Paper.** Freund and Schapire 1999.
 
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
@@ -18,7 +18,7 @@ pub struct NodeChange {
     pub feature: FeatureId,
     /// The label, or the column of a part of labels.
     pub label: LabelId,
-    /// By how much.
+    /// The difference.
     pub by: f32,
 }
 
@@ -33,14 +33,14 @@ pub struct EdgeChange {
     pub from: LabelId,
     /// The label after.
     pub to: LabelId,
-    /// By how much.
+    /// The difference.
     pub by: f32,
 }
 
-/// Votes and changes while they are collected, in the order they come.
+/// Votes and changes being collected, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VotersBuilder {
-    votes: Vec<u32>, // one a member; the first has no weights at all
+    votes: Vec<u32>, // one per member; the first has no weights at all
     nodes: Vec<NodeChange>,
     edges: Vec<EdgeChange>,
 }
@@ -52,10 +52,10 @@ impl Default for VotersBuilder {
 }
 
 impl VotersBuilder {
-    /// The newest member has decoded a sequence: it gets a vote, or, if it was wrong, a successor.
+    /// Records that the newest member has decoded a sequence: it gets a vote or, if it was wrong, a successor.
     ///
     /// # Errors
-    /// [`Error::Shape`] with more than four billion members.
+    /// [`Error::Shape`] if there are more than four billion members.
     pub fn step(&mut self, wrong: bool) -> Result<()> {
         match self.votes.last_mut() {
             Some(votes) if !wrong => *votes = votes.saturating_add(1),
@@ -71,12 +71,12 @@ impl VotersBuilder {
         (self.votes.len() - 1) as u32
     }
 
-    /// A weight by which the newest member differs from the one before.
+    /// Records a weight in which the newest member differs from the one before.
     pub fn change_node(&mut self, feature: FeatureId, label: LabelId, by: f32) {
         self.nodes.push(NodeChange { member: self.member(), feature, label, by });
     }
 
-    /// A weight by which the newest member differs from the one before.
+    /// Records a weight in which the newest member differs from the one before.
     pub fn change_edge(&mut self, feature: FeatureId, from: LabelId, to: LabelId, by: f32) {
         self.edges.push(EdgeChange { member: self.member(), feature, from, to, by });
     }
@@ -88,15 +88,15 @@ impl VotersBuilder {
         Voters { votes: self.votes, nodes: self.nodes, edges: self.edges }
     }
 
-    /// Remembers all of it.
+    /// Writes its state.
     pub fn save(&self, state: &mut StateWriter) {
         write(state, &self.votes, &self.nodes, &self.edges);
     }
 
-    /// What [`VotersBuilder::save`] remembered.
+    /// Reads the state that [`VotersBuilder::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::Shape`] for bytes that it did not write.
+    /// [`Error::Shape`] for other bytes.
     pub fn restore(state: &mut StateReader<'_>) -> Result<Self> {
         let (votes, nodes, edges) = read(state)?;
         Ok(VotersBuilder { votes, nodes, edges })
@@ -131,7 +131,7 @@ impl Voters {
         &self.edges[start..end]
     }
 
-    /// Refuses changes of what is not there.
+    /// Rejects changes of members, features or labels that do not exist.
     pub(super) fn check(
         &self,
         labels: usize,
@@ -157,18 +157,22 @@ impl Voters {
         }
         let ordered = self.nodes.is_sorted_by_key(|c| (c.feature, c.member))
             && self.edges.is_sorted_by_key(|c| (c.feature, c.member));
-        if ordered { Ok(()) } else { Err(Error::shape("changes between voters", "a sorted list", "another")) }
+        if ordered {
+            Ok(())
+        } else {
+            Err(Error::shape("changes between voters", "a sorted list", "an unsorted one"))
+        }
     }
 
-    /// All of it as bytes.
+    /// Writes the ensemble.
     pub fn save(&self, state: &mut StateWriter) {
         write(state, &self.votes, &self.nodes, &self.edges);
     }
 
-    /// What [`Voters::save`] wrote.
+    /// Reads what [`Voters::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::Shape`] for bytes that it did not write.
+    /// [`Error::Shape`] for other bytes.
     pub fn restore(state: &mut StateReader<'_>) -> Result<Self> {
         let (votes, nodes, edges) = read(state)?;
         Ok(Voters { votes, nodes, edges })

@@ -8,9 +8,9 @@ use tempfile::NamedTempFile;
 
 /// A file that appears, under its name, only once it is [finished](WholeFile::finish).
 ///
-/// It is written under a temporary name in its own folder, and renamed when its content has reached the disk: a failed or
-/// killed run leaves what was there before, and whoever has the old file mapped keeps it. Anything but a regular file (a
-/// device, a named pipe) is written directly. Writing is buffered.
+/// It is written under a temporary name in the same folder, and renamed once its contents have reached the disk: a
+/// failed or killed run leaves the old file untouched, and existing maps of the old file stay valid. Anything but a
+/// regular file (a device, a named pipe) is written directly. Writing is buffered.
 ///
 /// ```no_run
 /// use kbest::model::WholeFile;
@@ -47,13 +47,13 @@ impl Write for Target {
 }
 
 impl WholeFile {
-    /// Begins a file that will have this name.
+    /// Starts a file that will have this name.
     ///
     /// # Errors
-    /// If the name is that of a folder, or nothing can be written to the folder it is in.
+    /// If the name is that of a folder, or the folder cannot be written to.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        // A link is followed, so that the file it names is replaced and not the link.
+        // Links are followed, so that the file a link points to is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let target = match fs::metadata(&path) {
             Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
@@ -63,10 +63,10 @@ impl WholeFile {
         Ok(WholeFile { out: BufWriter::with_capacity(1 << 16, target) })
     }
 
-    /// Gives the file its name, in place of any that had it.
+    /// Gives the file its name, replacing any existing file.
     ///
     /// # Errors
-    /// If not all of it can be written. The old file, if there was one, is then as it was.
+    /// If the file cannot be written completely. An existing file is then unchanged.
     pub fn finish(self) -> io::Result<()> {
         match self.out.into_inner().map_err(io::IntoInnerError::into_error)? {
             Target::Direct(mut file) => file.flush()?,
@@ -74,7 +74,7 @@ impl WholeFile {
                 file.as_file().sync_all()?;
                 file.persist(&path)?;
                 #[cfg(unix)]
-                File::open(folder_of(&path))?.sync_all()?; // so that the new name lasts, too
+                File::open(folder_of(&path))?.sync_all()?; // makes the new name durable, too
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As any program would create it; the user's umask applies.
+        // The permissions of any newly created file; the user's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
@@ -109,7 +109,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file, completely or not at all.
 pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let written = WholeFile::create(path).and_then(|mut file| {
         write(&mut file)?;

@@ -1,35 +1,36 @@
 //! Wapiti's patterns: CRF++ templates and more.
 //!
-//! **What.** One pattern a line; `#` begins a comment anywhere. The first letter, of either case, says what features the
-//! pattern makes: `u` of one label, `b` of two neighbouring labels, `*` both. In the rest these stand for something in
-//! the sequence, and everything else is copied:
+//! **What.** One pattern per line; `#` begins a comment anywhere. The first letter, in either case, determines the
+//! features that the pattern makes: `u` of one label, `b` of two neighbouring labels, `*` both. In the rest, these
+//! commands are replaced by something from the sequence, and everything else is copied:
 //!
 //! | command | becomes |
 //! |---|---|
 //! | `%x[row,column]` | the cell `row` positions on, as in [templates](crate::template) |
-//! | `%t[row,column,"regex"]` | `true` if the [regular expression](#regular-expressions) occurs in the cell, else `false` |
-//! | `%m[row,column,"regex"]` | its first occurrence in the cell, or nothing |
-//! | `%X`, `%T`, `%M` | the same in lower case (of ASCII alone) |
+//! | `%t[row,column,"regex"]` | `true` if the [regular expression](#regular-expressions) matches in the cell, otherwise `false` |
+//! | `%m[row,column,"regex"]` | its first match in the cell, or nothing |
+//! | `%X`, `%T`, `%M` | the same in lower case (ASCII only) |
 //!
-//! A row `@n` is counted from the first position (`@1`) or from the last (`@-1`). Outside the sequence stand `_x-1` to
-//! `_x-4`, then `_x-#`, and likewise `_x+1` and on. Features of two labels belong to positions `1..T`.
+//! A row `@n` is counted from the first position (`@1`) or from the last (`@-1`). Positions before the sequence read
+//! `_x-1` to `_x-4`, then `_x-#`; positions after it `_x+1` to `_x+4`, then `_x+#`. Features of two labels belong to
+//! positions `1..T`.
 //!
-//! Without any pattern every cell is a feature by itself, of the kind its first letter says.
-//! [Lone](Patterns::lone) patterns are those of Wapiti's `--me`: each position is a sequence of its own, and its features,
-//! to which a `u` is put in front, are of one label only.
+//! Without any pattern every cell is a feature by itself, whose first letter determines its kind.
+//! [Lone](Patterns::lone) patterns are those of Wapiti's `--me`: each position is a sequence of its own, and its
+//! features, prefixed with `u`, are of one label only.
 //!
 //! # Regular expressions
-//! Bytes stand for themselves, `.` for any byte, `\a \d \l \p \s \u \w` for ASCII letters, digits, lower case, punctuation,
-//! white space, upper case, letters and digits, the capitals of these for all other bytes, and `\` before any other byte
-//! for that byte. `*` repeats what is before it as rarely as possible, `?` takes it or leaves it; `^` at the beginning and
-//! `$` at the end tie the expression to the ends of the cell.
+//! Bytes match themselves, `.` matches any byte, `\a \d \l \p \s \u \w` match ASCII letters, digits, lower case,
+//! punctuation, white space, upper case, letters and digits, their capitals match all other bytes, and `\` before any
+//! other byte matches that byte. `*` repeats the item before it as few times as possible, `?` makes it optional; `^` at
+//! the beginning and `$` at the end anchor the expression to the ends of the cell.
 //!
-//! **Same as Wapiti 1.5**, in two oddities too, since models were trained with them: `*` is not greedy, and after an
-//! optional part that was tried in vain `%m` takes more bytes than matched; if the cell has not so many, the feature ends
-//! there. Refused here, and undefined or misread there: a row with leading zeros, `*` or `?` with nothing before it.
+//! **Same as Wapiti 1.5**, including two oddities, since models were trained with them: `*` is not greedy, and after an
+//! optional part that was tried in vain `%m` takes more bytes than matched; if the cell has fewer, the feature ends
+//! there. Rejected here, but undefined or misread there: a row with leading zeros, `*` or `?` with nothing before it.
 //!
 //! **Cost.** Parsed once; an expansion copies bytes, a regular expression costs its length times that of the cell.
-//! **When not.** For templates of CRF++ take [`Template`](crate::Template): boundaries are called otherwise there.
+//! **When not.** For CRF++ templates use [`Template`](crate::Template): boundaries have other names there.
 //!
 //! ```
 //! use kbest::{Patterns, Sequence};
@@ -48,7 +49,7 @@ use crate::sequence::Sequence;
 use regex::Regex;
 use std::ops::Range;
 
-/// Patterns, and what is done without any.
+/// Patterns, and what to do without any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patterns {
     patterns: Vec<Pattern>,
@@ -63,7 +64,7 @@ pub struct Pattern {
     parts: Box<[Part]>,
 }
 
-/// Which features a pattern makes.
+/// The features that a pattern makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternKind {
     /// Of one label: `u`.
@@ -75,7 +76,7 @@ pub enum PatternKind {
 }
 
 impl PatternKind {
-    /// The kind that the first letter of a feature says.
+    /// The kind given by the first letter of a feature.
     pub fn of(letter: u8) -> Option<Self> {
         match letter {
             b'u' => Some(PatternKind::Node),
@@ -85,12 +86,12 @@ impl PatternKind {
         }
     }
 
-    /// Whether there are features of one label.
+    /// Whether the pattern makes features of one label.
     pub fn has_nodes(self) -> bool {
         self != PatternKind::Edge
     }
 
-    /// Whether there are features of two labels.
+    /// Whether the pattern makes features of two labels.
     pub fn has_edges(self) -> bool {
         self != PatternKind::Node
     }
@@ -99,22 +100,22 @@ impl PatternKind {
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// Copied as it is.
+    /// Copied unchanged.
     Text(Box<[u8]>),
-    /// Replaced by what a cell says.
+    /// Replaced by something from a cell.
     Cell { place: Place, column: usize, command: Command, lower_case: bool },
 }
 
-/// Where a cell lies.
+/// The position of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// So many positions on.
+    /// This many positions on.
     From(i32),
     /// Counted from the first position, 1, or from the last, -1.
     Absolute(i32),
 }
 
-/// What is made of a cell.
+/// How the text of a cell is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Command {
     Copy,
@@ -138,13 +139,13 @@ impl Patterns {
         self.patterns.iter().map(Pattern::columns).max().unwrap_or(0)
     }
 
-    /// True if a feature of two labels looks at the sequence.
+    /// True if a feature of two labels depends on the sequence.
     pub fn has_observed_edges(&self) -> bool {
         let observed = |pattern: &Pattern| pattern.kind.has_edges() && pattern.looks_at_input();
         !self.lone && (self.patterns.is_empty() || self.patterns.iter().any(observed))
     }
 
-    /// Refuses cells that are no features where every cell must be one.
+    /// If every cell must be a feature, rejects cells that are not.
     pub(crate) fn check(&self, sequence: &Sequence) -> Result<()> {
         if self.lone || !self.patterns.is_empty() {
             return Ok(());
@@ -187,7 +188,7 @@ impl Patterns {
         }
     }
 
-    /// Visits the features of two labels of the step into position `t`, which is not the first.
+    /// Visits the features of two labels of the step to position `t`, which is not the first.
     pub(crate) fn visit_edges(
         &self,
         sequence: &Sequence,
@@ -224,17 +225,17 @@ fn cell_kind(cell: &str) -> Option<PatternKind> {
 }
 
 impl Pattern {
-    /// The pattern as it was written, without comment, its first letter in lower case.
+    /// The pattern as written, without its comment, the first letter in lower case.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Which features it makes.
+    /// The features it makes.
     pub fn kind(&self) -> PatternKind {
         self.kind
     }
 
-    /// True if the pattern looks at the sequence; if not, it gives the same feature everywhere.
+    /// True if the pattern depends on the sequence; if not, it makes the same feature everywhere.
     pub fn looks_at_input(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Cell { .. }))
     }
@@ -245,13 +246,13 @@ impl Pattern {
         self.parts.iter().map(needed).max().unwrap_or(0)
     }
 
-    /// Writes the feature of position `t` behind what is in `out`. A column that a position does not have reads as
-    /// empty: compare [`Pattern::columns`] with the sequence before.
+    /// Appends the feature of position `t` to `out`. A column that a position does not have reads as empty: compare
+    /// [`Pattern::columns`] with the sequence first.
     pub fn expand(&self, sequence: &Sequence, t: usize, out: &mut Vec<u8>) {
         self.expand_within(sequence, &(0..sequence.len()), t, out);
     }
 
-    /// As [`Pattern::expand`], as if there were no positions but those of `window`.
+    /// As [`Pattern::expand`], as if there were only the positions of `window`.
     fn expand_within(&self, sequence: &Sequence, window: &Range<usize>, t: usize, out: &mut Vec<u8>) {
         for part in &self.parts {
             let (place, column, command, lower_case) = match part {
@@ -279,13 +280,13 @@ impl Pattern {
                 out[start..].make_ascii_lowercase();
             }
             if !whole {
-                return; // Wapiti copies the end of the cell's string, too, and so ends the feature
+                return; // Wapiti also copies the terminator of the cell's string, which ends the feature
             }
         }
     }
 }
 
-/// A cell, or the name of the place outside.
+/// A cell, or the name of the position outside the sequence.
 fn cell<'a>(
     sequence: &'a Sequence,
     window: &Range<usize>,

@@ -1,11 +1,11 @@
-//! From the text of patterns to what they do.
+//! Parses patterns.
 
 use super::regex::Regex;
 use super::{Command, Part, Pattern, PatternKind, Patterns, Place};
 use crate::error::{Error, Result, quoted};
 
 impl Patterns {
-    /// Parses a file of patterns; `file` is what errors call it.
+    /// Parses a file of patterns; `file` is its name in errors.
     ///
     /// # Errors
     /// [`Error::Template`] with the line.
@@ -21,14 +21,14 @@ impl Patterns {
         Ok(Patterns { patterns, lone: false })
     }
 
-    /// Patterns that were parsed one by one, maybe none; lone ones take each position for a sequence of its own.
+    /// Patterns that were parsed one by one, possibly none; lone ones treat each position as a sequence of its own.
     pub fn new(patterns: Vec<Pattern>, lone: bool) -> Self {
         Patterns { patterns, lone }
     }
 }
 
 impl Pattern {
-    /// Parses one pattern, which stands in `line` of `file`; a `#` begins no comment here.
+    /// Parses one pattern, found in `line` of `file`; here, `#` does not begin a comment.
     ///
     /// # Errors
     /// [`Error::Template`] with that line.
@@ -42,7 +42,7 @@ impl Pattern {
         let kind = text.bytes().next().and_then(|letter| PatternKind::of(letter.to_ascii_lowercase()));
         let kind = kind.ok_or_else(|| error(("a pattern that begins with u, b or *", quoted(text))))?;
         let mut text = text.to_owned();
-        text[..1].make_ascii_lowercase(); // the first letter is ASCII, or it would be no kind
+        text[..1].make_ascii_lowercase(); // the first letter is ASCII, or it would not be a kind
         let parts = parse_parts(&text).map_err(error)?;
         Ok(Pattern { line: text.into(), kind, parts })
     }
@@ -68,7 +68,7 @@ fn parse_parts(text: &str) -> std::result::Result<Box<[Part]>, Mismatch> {
     Ok(parts.into())
 }
 
-/// A command that begins the text, and what follows it.
+/// The command at the beginning of the text, and what follows it.
 fn parse_command(text: &str) -> std::result::Result<(Part, &str), Mismatch> {
     const SHAPE: &str =
         "%x[row,column], %t[row,column,\"regex\"] or %m[row,column,\"regex\"], with a row like -1, 2 or @1";
@@ -98,12 +98,12 @@ fn parse_command(text: &str) -> std::result::Result<(Part, &str), Mismatch> {
     Ok((Part::Cell { place, column, command, lower_case: letter.is_ascii_uppercase() }, after))
 }
 
-/// The digits that begin a text, and the rest.
+/// The digits at the beginning of a text, and the rest.
 fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// A row with its sign, and what follows. Wapiti reads leading zeros as octal or hexadecimal: not here.
+/// A row with its sign, and what follows. Leading zeros, which Wapiti reads as octal or hexadecimal, are rejected.
 fn parse_row(text: &str) -> Option<(i32, &str)> {
     let text = text.trim_ascii_start();
     let (sign, unsigned) = match text.as_bytes().first()? {

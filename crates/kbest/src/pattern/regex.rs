@@ -1,9 +1,9 @@
 //! The regular expressions of Wapiti's patterns.
 //!
-//! Wapiti tries alternatives one after the other, which takes time that is exponential in the number of stars. Here a table
-//! says for every place of the text whether the rest of the expression matches there, part by part from the last:
-//! `parts x bytes` steps, whatever the expression. The table also says which length Wapiti's search arrives at, since that
-//! is not always the length of the match (see [`Outcome::length`]).
+//! Wapiti tries alternatives one after another, which takes time exponential in the number of stars. Here a table
+//! records, for every place in the text, whether the rest of the expression matches there, part by part from the last:
+//! `parts x bytes` steps for any expression. The table also records the length that Wapiti's search arrives at, since
+//! that is not always the length of the match (see [`Outcome::length`]).
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ struct Element {
     repeat: Repeat,
 }
 
-/// Which bytes an element matches.
+/// The bytes that an element matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Any,
@@ -36,16 +36,16 @@ enum Repeat {
     Star,
 }
 
-/// What Wapiti's search would find at one place of the text.
+/// What Wapiti's search would find at one place in the text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outcome {
     matches: bool,
-    /// By how much the search raises its count of bytes. On failure it leaves the count raised by the bytes it tried, which
-    /// a star takes back but an optional part does not: so what follows one may count too much.
+    /// How much the search adds to its count of bytes. When it fails, the bytes it tried stay in the count; a star
+    /// subtracts them again but an optional part does not, so the count may be too high after one.
     length: usize,
 }
 
-/// Texts up to this long need no memory from the heap.
+/// Texts up to this length need no heap memory.
 const SHORT: usize = 64;
 
 impl Class {
@@ -70,7 +70,7 @@ impl Class {
 }
 
 impl Regex {
-    /// Parses an expression; the error says what would have been right.
+    /// Parses an expression; the error says what was expected.
     pub(super) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let (from_start, mut rest) = text.strip_prefix(b"^").map_or((false, text), |rest| (true, rest));
         let mut elements = Vec::new();
@@ -106,7 +106,7 @@ impl Regex {
         Ok(Regex { elements: elements.into(), from_start, to_end })
     }
 
-    /// The first occurrence in a text, as Wapiti counts its bytes: it may end beyond the text.
+    /// The first match in a text, as Wapiti counts its bytes: it may end beyond the text.
     pub(super) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
         let (mut short, mut long) = ([Outcome::default(); SHORT], Vec::new());
         let row = if text.len() < SHORT {
@@ -128,7 +128,7 @@ impl Regex {
 }
 
 impl Element {
-    /// From the outcomes of what follows the element, at every place, to those of the element and what follows.
+    /// Turns the outcomes, at every place, of the rest of the expression into those of this element and the rest.
     fn extend(self, text: &[u8], row: &mut [Outcome]) {
         let matches = |at: usize| text.get(at).is_some_and(|&byte| self.class.matches(byte));
         let one_more = |outcome: Outcome| Outcome { length: outcome.length.saturating_add(1), ..outcome };
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// What Wapiti 1.5.0 made of these: lengths that are too long after an optional part was tried in vain.
+    /// What Wapiti 1.5.0 returned for these: lengths that are too long after an optional part was tried in vain.
     #[test]
     fn counts_as_wapiti_counts() {
         assert_eq!(find("a?ab", "ab"), Some((0, 3)));
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(find("e?e*s?e", "the"), Some((2, 4)), "beyond the end");
     }
 
-    /// The search as the sentence "alternatives one after the other" says it.
+    /// The search as described above: alternatives one after another.
     fn by_trial(elements: &[Element], to_end: bool, text: &[u8], length: &mut usize) -> bool {
         let Some((element, rest)) = elements.split_first() else { return !to_end || text.is_empty() };
         let first = text.first().is_some_and(|&byte| element.class.matches(byte));

@@ -1,8 +1,8 @@
-//! Models of boolean features behind the seam, and their ensembles.
+//! Scoring with boolean features, and their ensembles.
 //!
-//! An ensemble's lattice is carried on as that of [rows](super::rows) is: a feature that fires at `(t, y)` changes that
-//! node, one that fires for two labels changes that edge. Edges that look at the observation are asked on demand with the
-//! weights of the member at hand.
+//! An ensemble's lattice is carried along as that of [rows](super::rows) is: a feature that fires at `(t, y)` changes
+//! that node, one that fires for two labels changes that edge. Edges that see the observation are evaluated on demand,
+//! with the weights of the current member.
 
 use super::{Members, Scorer};
 use crate::error::Result;
@@ -27,7 +27,7 @@ impl<S: Float> Default for BooleanMemory<S> {
 }
 
 impl<S: Float> BooleanMemory<S> {
-    /// The lattice of an observation. `shared_edges` are those of the weights, unless features look at the observation.
+    /// The lattice of an observation. `shared_edges` are those of the weights, unless features see the observation.
     pub(crate) fn lattice<'a, O: ?Sized + Send + Sync + 'static>(
         &'a mut self,
         features: &BooleanFeatures<O>,
@@ -88,19 +88,19 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
     }
 }
 
-/// A lattice on its way from member to member.
+/// A lattice carried from member to member.
 struct BooleanMembers<'m, O: ?Sized> {
     model: &'m BooleanModel<O>,
     voters: &'m Voters,
     transitions: Option<&'m Transitions>,
     observation: Observation<O>,
-    changes: Vec<(u32, FeatureId, f32)>, // the member that has it first, the feature, by how much; by member
-    next: usize,                         // the first change that is still to come
-    places: Vec<(FeatureId, u32)>,       // where vertical features fire, as t * L + y, by feature
+    changes: Vec<(u32, FeatureId, f32)>, // first member that has it, feature, difference; sorted by member
+    next: usize,                         // the first change not applied yet
+    places: Vec<(FeatureId, u32)>,       // where vertical features fire, as t * L + y, sorted by feature
     sums: Vec<f64>,                      // T x L
     nodes: Vec<f32>,                     // T x L: the sums, rounded
     weights: Arc<[f32]>,                 // one per feature
-    fires: Option<TransitionTable>,      // where horizontal features fire, if they see labels alone
+    fires: Option<TransitionTable>,      // where horizontal features fire, if they see only labels
     edges: Edges<f32>,
 }
 

@@ -1,21 +1,21 @@
-//! From an input to its lattice: the one seam between whatever scores and whatever searches.
+//! From an input to its lattice: the one interface between scoring and search.
 //!
 //! **What.** A [`Scorer`] turns an input, a sequence of text or any other observation, into a [`Lattice`]. Taggers,
-//! benchmarks and bindings ask for nothing else, so that constraints, known labels, k best paths, confidences and votes
-//! work the same for every kind of model:
+//! benchmarks and bindings need nothing else, so constraints, known labels, k best paths, confidences and votes work
+//! the same for every kind of model:
 //!
 //! | scorer | input | scores |
 //! |---|---|---|
 //! | [`Model`](crate::Model) | [`Sequence`](crate::Sequence) | rows of weights, one row per feature that occurs; labels may have parts |
 //! | [`BooleanModel`](crate::model::BooleanModel) | [`Observation`](crate::feature::boolean::Observation) | features that are Rust functions |
 //!
-//! Either may be an ensemble whose members vote ([`Scorer::members`]): then one lattice is carried from member to member.
-//! A model in training scores through the same code, from features that were extracted once ([`rows`]).
+//! Either may be an ensemble whose members vote ([`Scorer::members`]): then one lattice is carried from member to
+//! member. A model in training is scored by the same code, from features that were extracted once ([`rows`]).
 //!
-//! **Constraints** act on the lattice (its edges, start and end scores, nodes) and never reach behind this seam.
+//! **Constraints** act on the lattice (its edges, start and end scores, nodes) and never on the weights behind it.
 //!
 //! **Cost.** That of the kind of model. Memory is kept from input to input in [`Scorer::Memory`], one per thread.
-//! **When not.** If you have scores already, make a [`Lattice`] of them.
+//! **When not.** If you already have scores, build a [`Lattice`] from them.
 //!
 //! ```
 //! use kbest::model::import;
@@ -42,14 +42,14 @@ use crate::lattice::{Edges, Lattice};
 use crate::transition::Transitions;
 use std::fmt;
 
-/// Something that scores: from an input to its lattice.
+/// Turns an input into its lattice.
 ///
 /// To add a kind of model, implement this trait; nothing above it has to change. No method has a default, so that none
 /// can be forgotten.
 pub trait Scorer: fmt::Debug + Send + Sync {
-    /// What is labelled.
+    /// The thing to label.
     type Input: Sync;
-    /// Working memory, one per thread, that is kept from input to input.
+    /// Working memory, one per thread, kept from input to input.
     type Memory: Default + fmt::Debug + Send;
 
     /// Number of labels `L`.
@@ -58,27 +58,27 @@ pub trait Scorer: fmt::Debug + Send + Sync {
     /// Number of positions `T` of an input.
     fn positions(input: &Self::Input) -> usize;
 
-    /// The edges that all lattices borrow, or `None` if edges look at the input. What follows from them, such as
-    /// constrained edges, is then computed once per model.
+    /// The edges that all lattices borrow, or `None` if edges depend on the input. Anything derived from shared edges,
+    /// such as constrained edges, is computed once per model.
     fn shared_edges(&self) -> Option<&Edges<f32>>;
 
-    /// The scores of the first label that all lattices have, if any.
+    /// The scores of the first label in all lattices, if any.
     fn start(&self) -> Option<&[f32]>;
 
-    /// The scores of the last label that all lattices have, if any.
+    /// The scores of the last label in all lattices, if any.
     fn end(&self) -> Option<&[f32]>;
 
-    /// The lattice of an input. Of an ensemble, that of its last member.
+    /// The lattice of an input; for an ensemble, that of its last member.
     ///
     /// # Errors
-    /// What extraction refuses; [`crate::Error::IllegalScore`] if weights add up to infinity.
+    /// Errors of extraction; [`crate::Error::IllegalScore`] if weights add up to infinity.
     fn lattice<'a>(&'a self, input: &Self::Input, memory: &'a mut Self::Memory) -> Result<Lattice<'a, f32>>;
 
-    /// The members of an ensemble that votes, before the first; `None` if this is none. Their edges obey the transitions;
-    /// start and end scores are the caller's to constrain.
+    /// The members of an ensemble that votes, positioned before the first; `None` if this is not an ensemble. Their
+    /// edges obey the transitions; constraining start and end scores is up to the caller.
     ///
     /// # Errors
-    /// As [`Scorer::lattice`], and what [`Transitions::constrain`] refuses.
+    /// As for [`Scorer::lattice`] and [`Transitions::constrain`].
     fn members<'a>(
         &'a self,
         input: &Self::Input,
@@ -86,23 +86,23 @@ pub trait Scorer: fmt::Debug + Send + Sync {
     ) -> Result<Option<Box<dyn Members + 'a>>>;
 }
 
-/// The members of an ensemble, one after the other, as one lattice that changes.
+/// The members of an ensemble, one after another, as one lattice that changes.
 ///
-/// Member 0 is the first, and [`Members::advance`] leads there, too. A member differs from the one before it in a few weights, and of those only the ones whose
-/// features occur in the input change its lattice.
+/// Member 0 is the first, and is also reached by [`Members::advance`]. A member differs from the one before it in a few
+/// weights, and only those whose features occur in the input change its lattice.
 pub trait Members {
     /// The votes of each member.
     fn votes(&self) -> &[u32];
 
-    /// Goes on to a member, past all between; returns whether its lattice may differ from the one before.
+    /// Advances to a member, past all members between; returns whether its lattice may differ from the one before.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights add up to infinity.
     fn advance(&mut self, member: usize) -> Result<bool>;
 
-    /// The lattice of the member at hand.
+    /// The lattice of the current member.
     ///
     /// # Errors
-    /// As [`Scorer::lattice`].
+    /// As for [`Scorer::lattice`].
     fn lattice(&self) -> Result<Lattice<'_, f32>>;
 }

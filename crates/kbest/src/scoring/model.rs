@@ -1,4 +1,4 @@
-//! Models of text behind the seam: extract, add up rows, and for an ensemble carry them on.
+//! Scoring with text models: extract features, sum their rows, and for an ensemble carry them along.
 
 use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
 use super::{Members, Scorer};

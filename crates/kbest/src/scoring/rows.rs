@@ -1,11 +1,12 @@
-//! Rows of weights: how feature rows, finished or in training, become lattices.
+//! Rows of weights: how the rows of features, finished or in training, become lattices.
 //!
-//! **What.** [`RowWeights`] and the features of a sequence make a [`Lattice`]: node scores `T x L`, each the sum of the
-//! weights of the position's features, added in the features' order from zero, and of its [parts](LabelParts), if labels
-//! have any; edges borrowed where all steps share them, made for the sequence where features look at the input.
+//! **What.** [`RowWeights`] and the features of a sequence form a [`Lattice`]: node scores `T x L`, each the sum of the
+//! weights of the position's features, added in the features' order starting from zero, plus those of its
+//! [parts](LabelParts), if labels have any; edges are borrowed if all steps share them, or built for the sequence if
+//! features depend on the input.
 //!
-//! **Cost.** One visit to memory per feature, then one addition per stored weight; a [`ScoreBuffer`] keeps its memory from
-//! sequence to sequence. Edges that look at the input cost a matrix for each set of features that differs.
+//! **Cost.** One memory access per feature, then one addition per stored weight; a [`ScoreBuffer`] keeps its memory
+//! from sequence to sequence. Edges that depend on the input cost a matrix for each distinct set of features.
 //!
 //! ```
 //! use kbest::feature::{Dictionary, Extractor, FeatureBuffer, FeatureSource};
@@ -41,7 +42,7 @@ use crate::lattice::{Edges, Lattice};
 use crate::model::LabelParts;
 use std::sync::Arc;
 
-/// What scoring asks of weights, finished or in training. Scores are `f32`, unless a trainer needs better ones.
+/// What scoring needs from weights, finished or in training. Scores are `f32`, unless a trainer needs more precision.
 pub trait RowWeights<S: Float = f32> {
     /// Number of labels `L`.
     fn labels(&self) -> usize;
@@ -49,18 +50,18 @@ pub trait RowWeights<S: Float = f32> {
     /// The parts of labels that have weights of their own, if any.
     fn label_parts(&self) -> Option<&LabelParts>;
 
-    /// Adds the weights of a node feature, times `value`, to a row of `L` scores; if labels have parts, to a row of as
-    /// many columns as [`LabelParts::columns`] tells.
+    /// Adds the weights of a node feature, times `value`, to a row of `L` scores; if labels have parts, to a row of
+    /// [`LabelParts::columns`] columns.
     fn add_nodes(&self, feature: FeatureId, value: S, columns: &mut [S]);
 
-    /// Asks the cache for where the weights of a node feature lie, or, if `near`, for the weights: called some features
-    /// ahead of [`RowWeights::add_nodes`], first far, then near. May do nothing.
+    /// Prefetches the offset of a node feature's weights or, if `near`, the weights: called some features ahead of
+    /// [`RowWeights::add_nodes`], first far, then near. May do nothing.
     fn prefetch_nodes(&self, feature: FeatureId, near: bool);
 
-    /// The edges of every step, or `None` if edges look at the input.
+    /// The edges of every step, or `None` if edges depend on the input.
     fn shared_edges(&self) -> Option<&Edges<S>>;
 
-    /// The edges that these features make together.
+    /// The sum of the edges of these features.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if a sum is infinite.
@@ -82,7 +83,7 @@ pub struct ScoreBuffer<S: Float = f32> {
 }
 
 impl<S: Float> ScoreBuffer<S> {
-    /// Empty.
+    /// An empty buffer.
     pub fn new() -> Self {
         ScoreBuffer { nodes: Vec::new(), columns: Vec::new(), sums: Vec::new() }
     }
@@ -126,8 +127,8 @@ fn score_nodes<S: Float>(
     let ScoreBuffer { nodes, columns, sums, .. } = buffer;
     nodes.clear();
     nodes.resize(features.len() * labels, S::ZERO);
-    // The weights of a position's features lie all over memory: ask for them one position ahead, and for where they lie
-    // two ahead, so that what waits for memory waits together.
+    // The weights of a position's features are scattered in memory: prefetch them one position ahead, and their offsets
+    // two ahead, so that memory accesses overlap.
     let prefetch = |t: usize, near: bool| {
         if t < features.len() {
             features.nodes(t).iter().for_each(|&id| weights.prefetch_nodes(id, near));
@@ -149,7 +150,7 @@ fn score_nodes<S: Float>(
     }
 }
 
-/// Adds up the weights of a position's features.
+/// Sums the weights of a position's features.
 fn score_position<S: Float>(
     weights: &impl RowWeights<S>,
     features: &FeatureBuffer,
@@ -166,7 +167,7 @@ fn score_position<S: Float>(
     }
 }
 
-/// The sets of edge features that differ, at least one, and which of them each step has.
+/// The distinct sets of edge features, at least one, and the index of each step's set.
 fn distinct_edges(features: &FeatureBuffer) -> (Vec<&[FeatureId]>, Vec<u32>) {
     let mut distinct: Vec<&[FeatureId]> = Vec::new();
     let mut selection = Vec::with_capacity(features.len());
@@ -179,7 +180,7 @@ fn distinct_edges(features: &FeatureBuffer) -> (Vec<&[FeatureId]>, Vec<u32>) {
         }
     }
     if distinct.is_empty() {
-        distinct.push(&[]); // a single position: no step, but a lattice has edges
+        distinct.push(&[]); // a single position: no step, but a lattice needs edges
     }
     (distinct, selection)
 }

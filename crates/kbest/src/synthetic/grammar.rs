@@ -1,14 +1,14 @@
 //! Word classes, their categories, and how they add up to exactly `L` labels.
 //!
-//! Case, number and gender are shared by all classes that agree; how many values they have follows from `L`. What a
-//! class distinguishes beyond them is its *kind* (declension, tense, degree), and kinds fill the class up: its label for
-//! kind `k` and the `b`-th of `B` combinations is number `k B + b`, and there are as many as the class was given. The
-//! last kind may so lack some combinations; these take the label of the kind before.
+//! Case, number and gender are shared by all classes that agree; how many values they have depends on `L`. Further
+//! distinctions of a class are its *kind* (declension, tense, degree), and kinds fill up the class: its label for kind
+//! `k` and the `b`-th of `B` combinations has number `k B + b`, up to the size given to the class. So the last kind may
+//! lack some combinations; these use the label of the kind before.
 
 use super::MOST_LABELS;
 use crate::error::{Error, Result};
 
-/// Parts of speech, in the order in which they come in as labels get more.
+/// Parts of speech, in the order in which they are introduced as the number of labels grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Noun,
@@ -49,7 +49,7 @@ impl Class {
         }
     }
 
-    /// Its share of the labels in percent, and the most it takes; nouns take what is left.
+    /// Its share of the labels in percent, and its maximum; nouns take the rest.
     fn share(self) -> (usize, usize) {
         match self {
             Class::Noun => (0, 0),
@@ -74,7 +74,7 @@ impl Class {
         }
     }
 
-    /// The categories that its kinds stand for: the first one's name and its number of values, then the rest's.
+    /// The categories that its kinds encode: the first one's name and number of values, then the name of the rest.
     fn kind_names(self) -> (&'static str, usize, &'static str) {
         match self {
             Class::Verb => ("Tense", 6, "Mood"),
@@ -93,7 +93,7 @@ pub(super) struct Agreement {
     pub gender: usize,
 }
 
-/// What a label stands for.
+/// The meaning of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cell {
     pub class: Class,
@@ -109,7 +109,7 @@ struct Share {
     combinations: usize,
 }
 
-/// Numbers of cases, numbers and genders from simple to rich.
+/// Numbers of cases, numbers and genders, from simple to rich.
 const SYSTEMS: [[usize; 3]; 16] = [
     [1, 1, 1],
     [1, 2, 1],
@@ -168,7 +168,7 @@ impl Grammar {
         Ok(Grammar { system, shares, cells })
     }
 
-    /// What each label stands for.
+    /// The meaning of each label.
     pub(super) fn cells(&self) -> &[Cell] {
         &self.cells
     }
@@ -207,7 +207,7 @@ impl Grammar {
         share.first + inside
     }
 
-    /// Its name: `Noun|Case=2|Num=0|Gen=1|Kind=3`, without categories that have one value only.
+    /// Its name: `Noun|Case=2|Num=0|Gen=1|Kind=3`, without categories that have only one value.
     pub(super) fn name(&self, cell: Cell) -> String {
         let mut name = cell.class.name().to_owned();
         let Agreement { case, number, gender } = cell.agreement;
@@ -232,7 +232,7 @@ impl Grammar {
     }
 }
 
-/// How many labels each class gets: one each while they last, then by share.
+/// How many labels each class gets: one each while they last, the rest by share.
 fn sizes(labels: usize) -> [usize; Class::ALL.len()] {
     let mut sizes = [0; Class::ALL.len()];
     let classes = labels.min(sizes.len());
@@ -264,7 +264,7 @@ fn index(class: Class, system: &[usize; 3], agreement: Agreement) -> usize {
     index
 }
 
-/// The other way round; what the class does not show is 0.
+/// The inverse; categories that the class does not show are 0.
 fn combination(class: Class, system: &[usize; 3], mut index: usize) -> Agreement {
     let mut values = [0; 3];
     for i in (0..3).rev() {

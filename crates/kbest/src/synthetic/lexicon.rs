@@ -1,27 +1,27 @@
-//! Words: stems by Zipf's law, and the endings that show their labels, more or less.
+//! Words: stems by Zipf's law, and the endings that (more or less) show their labels.
 //!
 //! A form is `stem + marker + ending`. A paradigm has fewer endings than cells, and all paradigms share one pool of
-//! endings: forms are ambiguous within a class and between classes. Some verbs, adjectives and adverbs share the stem of
-//! a noun, and base forms have no ending, so that class alone is ambiguous, too. What is not ambiguous can be guessed
-//! from the end of a word that was never seen: nouns of one gender and declension share a derivational suffix, kinds of
-//! verbs and adjectives their marker.
+//! endings: forms are ambiguous within a class and between classes. Some verbs, adjectives and adverbs share the stem
+//! of a noun, and base forms have no ending, so that even the class is ambiguous. The rest can be guessed from the end
+//! of an unseen word: nouns of one gender and declension share a derivational suffix, kinds of verbs and adjectives
+//! their marker.
 
 use super::grammar::{Cell, Class, Grammar};
 use crate::random::{Random, Zipf};
 use std::collections::{BTreeMap, HashSet};
 
-/// Punctuation, one mark a kind.
+/// Punctuation, one mark per kind.
 pub(super) const MARKS: [&str; 8] = [".", "!", "?", ";", ":", "...", "!?", "--"];
 
-/// A stem and what is fixed about it.
+/// A stem and its fixed properties.
 #[derive(Debug)]
 pub(super) struct Lexeme {
     pub stem: String,
     /// Of nouns.
     pub gender: usize,
-    /// Unless the kind is shown by inflection.
+    /// The kind, unless inflection shows it.
     pub kind: usize,
-    /// What a verb or a preposition governs.
+    /// The case that a verb or a preposition governs.
     pub case: usize,
 }
 
@@ -37,22 +37,22 @@ pub(super) struct Entries {
 #[derive(Debug)]
 pub(super) struct Lexicon {
     entries: Vec<Entries>, // by class
-    kinds: Vec<Zipf>,      // by class: how often each kind is meant
+    kinds: Vec<Zipf>,      // by class: how often each kind is used
     endings: Vec<String>,  // by label: marker and ending
 }
 
-/// Whether the kind is shown by a marker and not fixed for a stem.
+/// Whether the kind is shown by a marker rather than fixed for a stem.
 pub(super) fn inflects_kind(class: Class) -> bool {
     matches!(class, Class::Verb | Class::Adjective)
 }
 
 impl Entries {
-    /// By Zipf's law.
+    /// Draws by Zipf's law.
     pub(super) fn draw(&self, random: &mut Random) -> &Lexeme {
         &self.lexemes[self.zipf.draw(random)]
     }
 
-    /// One of this gender and kind, rather a frequent one.
+    /// Draws one of this gender and kind, preferably a frequent one.
     pub(super) fn draw_from(&self, group: usize, random: &mut Random) -> &Lexeme {
         let group = &self.groups[group];
         &self.lexemes[group[random.low(group.len())] as usize]
@@ -75,7 +75,7 @@ impl Lexicon {
         &self.entries[class as usize]
     }
 
-    /// A kind that a word of this class may have, rather a low one.
+    /// A kind that a word of this class can have, preferably a low one.
     pub(super) fn kind(&self, class: Class, random: &mut Random) -> usize {
         self.kinds[class as usize].draw(random)
     }
@@ -110,7 +110,7 @@ fn new_entries(
     let count = stems(class, genders * kinds);
     let suffixes: Vec<String> = (0..genders * kinds).map(|_| syllable(random) + consonant(random)).collect();
     let zipf_of_groups = Zipf::new(suffixes.len());
-    // Each group has a member; frequent words are of every kind.
+    // Each group has a member; the frequent words are of every kind.
     let mut each_once = random.shuffled(suffixes.len());
     let mut groups = vec![Vec::new(); suffixes.len()];
     let mut lexemes = Vec::with_capacity(count);
@@ -153,7 +153,7 @@ fn new_endings(grammar: &Grammar, random: &mut Random) -> Vec<String> {
         let distinct = distinct_endings(Class::ALL[class], labels.len()).min(1 + pool.len());
         for (i, y) in labels.into_iter().enumerate() {
             endings[y].push_str(&markers[class][kind]);
-            // Each ending once, then any of them again; the first is no ending: the base form.
+            // Each ending once, then any of them again; the first is empty: the base form.
             let ending = if i < distinct { i } else { random.below(distinct) };
             if ending > 0 {
                 endings[y].push_str(&pool[order[ending - 1] as usize]);
@@ -163,7 +163,7 @@ fn new_endings(grammar: &Grammar, random: &mut Random) -> Vec<String> {
     endings
 }
 
-/// How many forms the cells of a paradigm share.
+/// How many distinct forms a paradigm has.
 fn distinct_endings(class: Class, cells: usize) -> usize {
     match class {
         Class::Noun => cells.div_ceil(2),
@@ -172,7 +172,7 @@ fn distinct_endings(class: Class, cells: usize) -> usize {
     }
 }
 
-/// What shows the kind of a verb or adjective; a few kinds look alike.
+/// What shows the kind of a verb or adjective; a few kinds look the same.
 fn markers(class: Class, grammar: &Grammar, random: &mut Random) -> Vec<String> {
     let mut markers: Vec<String> = vec![String::new()];
     let mut seen = HashSet::new();
@@ -204,7 +204,7 @@ fn pool(size: usize, random: &mut Random) -> Vec<String> {
     (0..size).map(|_| make(random)).collect()
 }
 
-/// A text that was not made before; `make` is told to make it longer and longer when the short ones are used up.
+/// A text that was not used before; `make` is asked for longer and longer ones when the short ones are used up.
 fn unused(
     taken: &mut HashSet<String>,
     random: &mut Random,
@@ -220,7 +220,7 @@ fn unused(
     }
 }
 
-/// A stem that no other has.
+/// A stem that no other lexeme has.
 fn new_stem(count: usize, suffix: &str, taken: &mut HashSet<String>, random: &mut Random) -> String {
     unused(taken, random, |random, more| {
         let mut stem: String = (0..count + more).map(|_| syllable(random)).collect();

@@ -6,17 +6,17 @@ use super::lexicon::{Lexeme, inflects_kind};
 use crate::random::Random;
 use crate::sequence::Sequence;
 
-/// The case of subjects, and that of nouns that belong to another noun.
+/// The case of subjects, and the case of nouns that modify another noun.
 const NOMINATIVE: usize = 0;
 const GENITIVE: usize = 1;
 
-/// An endless text, sentence by sentence; made by [`Language::text`].
+/// An endless text, sentence by sentence; created by [`Language::text`].
 #[derive(Debug, Clone)]
 pub struct Text<'a> {
     language: &'a Language,
     random: Random,
     tokens: usize,
-    turns: Vec<u32>, // labels: each takes its turn to be in a sentence
+    turns: Vec<u32>, // labels: each in turn is used in a sentence
     sentences: usize,
     word: String,
 }
@@ -27,14 +27,14 @@ impl<'a> Text<'a> {
         Text { language, random, tokens: tokens.max(1), turns, sentences: 0, word: String::new() }
     }
 
-    /// Replaces a sequence by the next sentence: one column and its labels. Its memory is used again.
+    /// Replaces a sequence by the next sentence: one column and its labels. Its memory is reused.
     pub fn fill(&mut self, sequence: &mut Sequence) {
         sequence.clear();
         let turn = self.turns[self.sentences % self.turns.len()] as usize;
         let turn = self.language.grammar.cells()[turn];
         self.sentences += 1;
         let length = self.tokens.div_ceil(2) + self.random.below(self.tokens / 2 * 2 + 1);
-        let room = length.saturating_sub(2); // phrases are never cut, so they run over the end by this on average
+        let room = length.saturating_sub(2); // phrases are never cut, so on average they exceed the length by this
 
         self.opening(turn, sequence);
         let tense = self.language.lexicon.kind(Class::Verb, &mut self.random);
@@ -66,7 +66,7 @@ impl<'a> Text<'a> {
             Class::Pronoun | Class::Adverb | Class::Conjunction => {
                 self.word(turn.class, turn.agreement, Some(turn.kind), out);
             }
-            Class::Punctuation => {} // stands at the end
+            Class::Punctuation => {} // comes at the end
         }
     }
 
@@ -107,8 +107,8 @@ impl<'a> Text<'a> {
         agreement
     }
 
-    /// Determiner, adjectives, noun, all in one case, number and gender, which are returned. `wish` is a word that there
-    /// must be, or a verb to come.
+    /// Determiner, adjectives and noun, all with the same case, number and gender, which are returned. `wish` is a word
+    /// that must occur, or a verb that follows.
     fn noun_phrase(&mut self, case: usize, wish: Option<Cell>, out: &mut Sequence) -> Agreement {
         let grammar = &self.language.grammar;
         let noun = self.noun(wish);
@@ -121,7 +121,7 @@ impl<'a> Text<'a> {
             self.word(Class::Determiner, agreement, determiner, out);
         }
         let adjective = wished(Class::Adjective);
-        // Adjectives follow the declension of the noun.
+        // Adjectives follow the noun's declension.
         let kind = adjective.unwrap_or(noun.kind % grammar.kinds(Class::Adjective));
         for _ in 0..self.random.low(3).max(usize::from(adjective.is_some())) {
             self.word(Class::Adjective, agreement, Some(kind), out);
@@ -133,7 +133,7 @@ impl<'a> Text<'a> {
         agreement
     }
 
-    /// A bare noun that belongs to the one before it.
+    /// A bare noun that modifies the one before it.
     fn genitive(&mut self, out: &mut Sequence) {
         let grammar = &self.language.grammar;
         let noun = self.noun(None);
@@ -142,7 +142,7 @@ impl<'a> Text<'a> {
         self.write(noun, Cell { class: Class::Noun, agreement, kind: noun.kind }, out);
     }
 
-    /// A noun of the gender, and if it is meant itself of the kind, that is wished for.
+    /// A noun with the requested gender and, if the request is for the noun itself, the requested kind.
     fn noun(&mut self, wish: Option<Cell>) -> &'a Lexeme {
         let language = self.language;
         let nouns = language.lexicon.entries(Class::Noun);
@@ -152,7 +152,7 @@ impl<'a> Text<'a> {
         nouns.draw_from(wish.agreement.gender * kinds + kind, &mut self.random)
     }
 
-    /// A preposition, which governs a case of its own (or, more rarely, the next one).
+    /// A preposition, which governs its own case (or, less often, the next one).
     fn preposition(&mut self, out: &mut Sequence) -> usize {
         let language = self.language;
         let lexeme = language.lexicon.entries(Class::Preposition).draw(&mut self.random);
@@ -163,8 +163,8 @@ impl<'a> Text<'a> {
         case
     }
 
-    /// Any word of a class in this form, of this kind if one is given; returns the case that it governs. Nothing is
-    /// written if the language does not have the class.
+    /// Any word of a class in this form, and of this kind if one is given; returns the case it governs. Writes nothing
+    /// if the language does not have the class.
     fn word(&mut self, class: Class, agreement: Agreement, kind: Option<usize>, out: &mut Sequence) -> usize {
         let entries = self.language.lexicon.entries(class);
         let (lexeme, kind) = match kind {
@@ -196,7 +196,7 @@ impl<'a> Text<'a> {
 impl Iterator for Text<'_> {
     type Item = Sequence;
 
-    /// The next sentence; there is always one. [`Text::fill`] allocates less.
+    /// The next sentence; the text never ends. [`Text::fill`] allocates less.
     fn next(&mut self) -> Option<Sequence> {
         let mut sequence = Sequence::new();
         self.fill(&mut sequence);

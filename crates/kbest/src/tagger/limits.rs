@@ -1,7 +1,7 @@
-//! What paths must obey: transitions, and labels that are known. Both act on the lattice and on nothing else.
+//! Limits on paths: transitions and known labels. Both act only on the lattice.
 //!
-//! **Cost.** Edges that all lattices share are constrained once, in `L^2` steps, and then shared by all taggers of the model;
-//! edges that look at the input are constrained as they come.
+//! **Cost.** Edges that all lattices share are constrained once, in `L^2` steps, and then shared by all taggers of the
+//! model; edges that depend on the input are constrained for each input.
 
 use crate::error::Result;
 use crate::label::LabelId;
@@ -10,7 +10,7 @@ use crate::scoring::Scorer;
 use crate::transition::Transitions;
 use std::sync::Arc;
 
-/// Transitions, and what follows from them for the lattices of one model.
+/// Transitions, and the constrained edges of one model.
 #[derive(Debug)]
 pub(super) struct Constraint {
     transitions: Transitions,
@@ -32,7 +32,7 @@ impl Constraint {
     }
 }
 
-/// What the paths of one sequence must obey.
+/// The limits on the paths of one sequence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits<'a> {
     pub(super) constraint: Option<&'a Constraint>,
@@ -61,7 +61,7 @@ impl<'a> Limits<'a> {
         self.force(constraint.constrain_borders(lattice)?)
     }
 
-    /// The lattice of an ensemble's member, whose edges obey already, limited.
+    /// The lattice of an ensemble's member, limited; its edges already obey the transitions.
     pub(super) fn limit_member<'l>(&self, lattice: Lattice<'l, f32>) -> Result<Lattice<'l, f32>>
     where
         'a: 'l,

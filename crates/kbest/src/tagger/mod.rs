@@ -1,14 +1,15 @@
 //! Tagging: a model, a decoder and the memory they need, in one place.
 //!
-//! **What.** A [`Tagger`] turns an input, usually a [`Sequence`](crate::Sequence), into its `k` best label sequences and, if
-//! asked, tells how sure the model is of each label and each path ([`Tagger::with_confidences`]). It works with any
-//! [`Scorer`]: models of text, models of boolean features, ensembles of either. **Cost.** That of extraction, scoring and the decoder;
-//! confidences add forward-backward, which visits every edge that is not at the base value. Nothing is allocated once it has
-//! seen the longest sequence, unless labels are known. **Threads.** The model is shared; make one tagger per thread
-//! ([`Tagger::another`]). An ensemble can also use several threads for one sequence ([`Tagger::with_threads`]).
+//! **What.** A [`Tagger`] turns an input, usually a [`Sequence`](crate::Sequence), into its `k` best label sequences
+//! and, on request, the probability of each label and each path ([`Tagger::with_confidences`]). It works with any
+//! [`Scorer`]: text models, models of boolean features, ensembles of either. **Cost.** That of extraction, scoring and
+//! the decoder; confidences add forward-backward, which visits every edge that is not at the base value. Nothing is
+//! allocated once it has seen the longest sequence, unless labels are known. **Threads.** The model is shared; make one
+//! tagger per thread ([`Tagger::another`]). An ensemble can also use several threads for one sequence
+//! ([`Tagger::with_threads`]).
 //!
-//! **Constraints.** [`Tagger::with_transitions`] forbids pairs of neighbouring labels, [`Tagger::tag_known`] keeps labels that
-//! are known; decoders, k best paths, votes and confidences obey both.
+//! **Constraints.** [`Tagger::with_transitions`] forbids pairs of neighbouring labels, [`Tagger::tag_known`] keeps
+//! known labels; decoders, k best paths, votes and confidences obey both.
 //!
 //! ```
 //! use kbest::model::import;
@@ -17,10 +18,10 @@
 //! use kbest::{Sequence, Tagger};
 //! use std::sync::Arc;
 //!
-//! // A model that likes `I` for both words, whatever stands before.
+//! // A model that prefers `I` for both words, whatever comes before.
 //! let model = "version: 100\ncost-factor: 1\nmaxid: 3\nxsize: 1\n\nB\nI\nO\n\nU:%x[0,0]\n\n0 U:word\n\n1\n2\n0\n";
 //! let model = Arc::new(import::crfpp(model.as_bytes(), "model.txt")?);
-//! let tagging = Tagging::detect(model.labels().names()).expect("these names spell spans");
+//! let tagging = Tagging::detect(model.labels().names()).expect("these names encode spans");
 //! let transitions = Transitions::from_names(model.labels().names(), tagging);
 //! let sequence = Sequence::from_tokens(["word", "word"]);
 //!
@@ -65,16 +66,16 @@ pub struct Tagger<M: Scorer = Model> {
 /// The answer for one input.
 #[derive(Debug, Clone, Default)]
 pub struct Tagged {
-    /// The paths, best first. Of an ensemble that votes, the scores are shares of votes.
+    /// The paths, best first. For an ensemble that votes, the scores are shares of votes.
     pub decoded: Decoded<f32>,
-    /// For each path, the probability of its label at each position; empty unless asked for.
+    /// For each path, the probability of its label at each position; empty unless requested.
     pub confidences: Vec<Vec<f64>>,
-    /// The probability of each path; empty unless asked for.
+    /// The probability of each path; empty unless requested.
     pub probabilities: Vec<f64>,
 }
 
 impl<M: Scorer> Tagger<M> {
-    /// A tagger with the automatic choice of decoder.
+    /// A tagger that chooses the decoder automatically.
     pub fn new(model: Arc<M>) -> Self {
         Tagger {
             model,
@@ -89,35 +90,35 @@ impl<M: Scorer> Tagger<M> {
         }
     }
 
-    /// With this decoder instead.
+    /// Uses this decoder instead.
     pub fn with_decoder(mut self, decoder: Decoder) -> Self {
         self.decoder = decoder;
         self
     }
 
-    /// Whether to tell how sure the model is. An ensemble that votes tells it by its last member.
+    /// Whether to compute probabilities. For an ensemble that votes, they are those of its last member.
     pub fn with_confidences(mut self, confidences: bool) -> Self {
         self.confidences = confidences;
         self
     }
 
-    /// How many threads the members of an ensemble share, 1 unless said. The answer does not depend on it. Where many
-    /// sequences are at hand, a tagger per thread is faster.
+    /// How many threads the members of an ensemble share; default 1. The answer does not depend on it. If there are
+    /// many sequences, one tagger per thread is faster.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// Only along transitions that are allowed; scores that they carry are added. An ensemble obeys member by member.
+    /// Allows only these transitions; scores that they carry are added. In an ensemble, every member obeys them.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of labels, [`Error::IllegalScore`] if a sum is too large.
+    /// [`Error::Shape`] for a wrong number of labels, [`Error::IllegalScore`] if a sum is too large.
     pub fn with_transitions(mut self, transitions: &Transitions) -> Result<Self> {
         self.constraint = Some(Arc::new(Constraint::new(&*self.model, transitions)?));
         Ok(self)
     }
 
-    /// Another tagger of the same kind, for another thread: it shares the model and what follows from the constraints.
+    /// Another tagger of the same kind, for another thread: it shares the model and the constrained edges.
     pub fn another(&self) -> Self {
         Tagger {
             decoder: self.decoder.clone(),
@@ -136,15 +137,15 @@ impl<M: Scorer> Tagger<M> {
     /// The `k` best label sequences, best first.
     ///
     /// # Errors
-    /// What extraction, the lattice and the decoder refuse; [`Error::NoPath`] if constraints leave none.
+    /// Errors of extraction, the lattice and the decoder; [`Error::NoPath`] if the constraints leave no path.
     pub fn tag(&mut self, input: &M::Input, k: usize) -> Result<&Tagged> {
         self.search(input, None, k)
     }
 
-    /// The `k` best label sequences among those that have the labels that are known.
+    /// The `k` best label sequences among those that contain the known labels.
     ///
     /// # Errors
-    /// As [`Tagger::tag`]; [`Error::Shape`] unless `known` has an entry per position; [`Error::LabelOutOfRange`].
+    /// As for [`Tagger::tag`]; [`Error::Shape`] unless `known` has one entry per position; [`Error::LabelOutOfRange`].
     pub fn tag_known(&mut self, input: &M::Input, known: &[Option<LabelId>], k: usize) -> Result<&Tagged> {
         self.search(input, Some(known), k)
     }

@@ -1,4 +1,4 @@
-//! Tagging with many threads: an iterator of sequences in, an iterator of answers out.
+//! Tagging on many threads: an iterator of sequences in, an iterator of answers out.
 
 use super::{Tagged, Tagger};
 use crate::error::Result;
@@ -6,19 +6,20 @@ use crate::pipeline::{InOrder, in_order};
 use crate::scoring::Scorer;
 use crate::sequence::Sequence;
 
-/// The answers of [`Tagger::par_tag`]: each sequence comes back with what the tagger says about it.
+/// The answers of [`Tagger::par_tag`]: each sequence is returned with its answer.
 pub type ParTag<I, X = Sequence> = InOrder<I, Result<(X, Tagged)>>;
 
 impl<M: Scorer<Input: Send> + 'static> Tagger<M> {
-    /// Tags sequences with so many threads, all cores for 0; the answers come in the order of the sequences.
+    /// Tags sequences on this many threads (0: all cores); the answers come in the order of the sequences.
     ///
-    /// The iterator owns taggers of its own and shares the model with this one. It reads ahead by a bounded number of
-    /// sequences, so the input may be endless; it can be sent to other threads if the input can, and dropped at any time.
-    /// [`pipeline`](crate::pipeline) tells more.
+    /// The iterator owns its taggers and shares the model with this one. It reads ahead by a bounded number of
+    /// sequences, so the input may be endless; it can be sent to other threads if the input can, and dropped at any
+    /// time. For details see [`pipeline`](crate::pipeline).
     ///
-    /// Sequences may come from something that fails, such as a [`Reader`](crate::columns::Reader); an error is passed on
-    /// in its place, and so is that of a sequence that cannot be tagged. Neither ends the iterator: stop at the first one
-    /// (by `?`, say), or go on with the next sequence. Sequences that are at hand are `sequences.into_iter().map(Ok)`.
+    /// Sequences may come from a source that can fail, such as a [`Reader`](crate::columns::Reader); an error is
+    /// returned in its place in the order, and so is the error of a sequence that cannot be tagged. Neither ends the
+    /// iterator: stop at the first one (for example with `?`), or continue with the next sequence. For sequences
+    /// already in memory, pass `sequences.into_iter().map(Ok)`.
     ///
     /// ```
     /// use kbest::columns::{Reader, ReaderOptions};

@@ -1,8 +1,9 @@
-//! An ensemble's answer: every member decodes, the paths with most votes win.
+//! An ensemble's answer: every member decodes, and the paths with the most votes win.
 //!
-//! **Cost.** One lattice is carried from member to member ([`Members`]). A member whose changes do not concern the
-//! sequence gives the answer of the one before, with no search. With several threads each takes a run of members: it goes
-//! through the changes before them without searching. Still many searches per sequence: for small problems.
+//! **Cost.** One lattice is carried from member to member ([`Members`]). If a member's changes do not affect the
+//! sequence, its answer is that of the member before, without a search. With several threads each takes a run of
+//! members: it applies the changes before them without searching. There are still many searches per sequence: for small
+//! problems.
 
 use super::limits::Limits;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
@@ -15,10 +16,10 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// A run of fewer members is not worth a thread.
+/// A shorter run of members is not worth a thread.
 const MEMBERS_PER_THREAD: usize = 64;
 
-/// The paths that members chose, in the order they were first chosen, with their votes.
+/// The paths chosen by members, in the order they were first chosen, with their votes.
 #[derive(Debug, Default)]
 struct Ballots {
     numbers: HashMap<Vec<LabelId>, usize, FixedState>,
@@ -46,7 +47,8 @@ impl Ballots {
         }
     }
 
-    /// The `k` paths with most votes, of equals the one that came first; their scores are their shares of all votes.
+    /// The `k` paths with the most votes, ties in the order they were first chosen; their scores are their shares of
+    /// all votes.
     fn winners(self, k: usize, answer: &mut Decoded<f32>) {
         let all = self.votes.iter().sum::<u64>().max(1) as f64;
         let mut paths: Vec<_> = self.numbers.into_iter().collect();
@@ -59,7 +61,7 @@ impl Ballots {
     }
 }
 
-/// Votes on the paths of an input; `None` if the scorer is no ensemble.
+/// Votes on the paths of an input; `None` if the scorer is not an ensemble.
 pub(super) fn vote<M: Scorer>(
     scorer: &M,
     input: &M::Input,

@@ -1,17 +1,17 @@
 //! CRF++ templates: how columns around a position become feature strings.
 //!
-//! **What.** One template a line; empty lines and lines that begin with `#` are skipped, all others must begin with `U`
-//! (features of one label) or `B` (features of two neighbouring labels). `%x[row,column]` stands for the cell `row`
-//! positions on (`-` for back) in `column`, counted from 0; everything else is copied. The whole line, expanded, is the
-//! feature: `U05:%x[-1,0]/%x[0,0]` gives `U05:the/dog`. Before the first position stand `_B-1`, `_B-2`, ... and after
-//! the last one `_B+1`, `_B+2`, ..., counted away from the sequence. `B` features belong to positions `1..T`.
+//! **What.** One template per line; empty lines and lines that begin with `#` are skipped, all others must begin with
+//! `U` (features of one label) or `B` (features of two neighbouring labels). `%x[row,column]` is replaced by the cell
+//! `row` positions on (`-` for back) in `column`, counted from 0; everything else is copied. The whole expanded line is
+//! the feature: `U05:%x[-1,0]/%x[0,0]` becomes `U05:the/dog`. Positions before the first read `_B-1`, `_B-2`, ...,
+//! those after the last `_B+1`, `_B+2`, ..., counted away from the sequence. `B` features belong to positions `1..T`.
 //!
-//! **Same as CRF++**, except that rows may be any distance away (there: 8), lines of any length, and that `%x[,]` is
-//! refused where CRF++ silently reads zeros.
+//! **Same as CRF++**, except that rows may be any distance away (there: 8) and lines of any length, and that `%x[,]` is
+//! rejected where CRF++ silently reads zeros.
 //!
 //! **Cost.** Parsed once into a flat program; an expansion copies bytes into the caller's buffer and allocates nothing
-//! once that has grown. **When not.** Prefixes, suffixes and shapes cannot be said in templates: write them as columns, or
-//! take a preset.
+//! once that has grown. **When not.** Templates cannot express prefixes, suffixes and shapes: supply them as columns,
+//! or use a preset.
 //!
 //! ```
 //! use kbest::{Sequence, Template};
@@ -31,7 +31,7 @@ use crate::sequence::Sequence;
 /// A piece of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Copied as it is.
+    /// Copied unchanged.
     Text(Box<[u8]>),
     /// Replaced by a cell.
     Cell { row: isize, column: usize },
@@ -67,19 +67,19 @@ impl Template {
         self.unigrams.iter().chain(&self.bigrams).map(Rule::columns).max().unwrap_or(0)
     }
 
-    /// The lines of the template, unigrams first, without comments: what CRF++ writes into its models.
+    /// The lines of the template, unigrams first, without comments, as CRF++ writes them into its models.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.unigrams.iter().chain(&self.bigrams).map(Rule::line)
     }
 }
 
 impl Rule {
-    /// The rule as it was written.
+    /// The rule as written.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// True if the rule looks at the sequence; if not, it gives the same feature everywhere (a bare `B`).
+    /// True if the rule depends on the sequence; if not, it makes the same feature everywhere (a bare `B`).
     pub fn looks_at_input(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Cell { .. }))
     }
@@ -90,8 +90,8 @@ impl Rule {
         self.parts.iter().map(needed).max().unwrap_or(0)
     }
 
-    /// Writes the feature of position `t` behind what is in `out`. A column that a position does not have reads as
-    /// empty: compare [`Rule::columns`] with the sequence before.
+    /// Appends the feature of position `t` to `out`. A column that a position does not have reads as empty: compare
+    /// [`Rule::columns`] with the sequence first.
     #[inline]
     pub fn expand(&self, sequence: &Sequence, t: usize, out: &mut Vec<u8>) {
         for part in &self.parts {
@@ -113,7 +113,7 @@ fn expand_cell(sequence: &Sequence, t: usize, row: isize, column: usize, out: &m
     }
 }
 
-/// What stands `distance` positions outside the sequence.
+/// The name of the position `distance` outside the sequence.
 pub(crate) fn push_boundary(sign: u8, distance: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'_', b'B', sign]);
     let start = out.len();

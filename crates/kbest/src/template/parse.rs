@@ -1,14 +1,14 @@
-//! From the text of a template to its rules.
+//! Parses templates.
 
 use super::{Part, Rule, Template};
 use crate::error::{Error, Result, quoted};
 
 impl Template {
-    /// Parses the text of a template; `file` is what errors call it.
+    /// Parses the text of a template; `file` is its name in errors.
     ///
     /// # Errors
-    /// [`Error::Template`] with the line, if one begins with neither `U`, `B` nor `#`, or holds a `%` that begins no
-    /// `%x[row,column]`.
+    /// [`Error::Template`] with the line, if one begins with none of `U`, `B` and `#`, or contains a `%` that does not
+    /// begin `%x[row,column]`.
     pub fn parse(text: &str, file: &str) -> Result<Self> {
         let mut template = Template { unigrams: Vec::new(), bigrams: Vec::new() };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -29,10 +29,10 @@ impl Template {
         Ok(template)
     }
 
-    /// As [`Template::parse`], from bytes that may not be text.
+    /// As [`Template::parse`], from bytes that may not be valid UTF-8.
     ///
     /// # Errors
-    /// As [`Template::parse`], and [`Error::Template`] for invalid UTF-8.
+    /// As for [`Template::parse`], and [`Error::Template`] for invalid UTF-8.
     pub fn parse_bytes(bytes: &[u8], file: &str) -> Result<Self> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text, file),
@@ -70,7 +70,7 @@ fn parse_line(line: &str) -> std::result::Result<Box<[Part]>, Mismatch> {
     Ok(parts.into())
 }
 
-/// Row, column, and what follows a macro that begins the text.
+/// Row and column of the macro at the beginning of the text, and what follows.
 fn parse_macro(text: &str) -> std::result::Result<(isize, usize, &str), Mismatch> {
     const SHAPE: &str = "%x[row,column], with a row like -1 or 2 and a column from 0";
     let wrong = || (SHAPE, quoted(text));
@@ -83,7 +83,7 @@ fn parse_macro(text: &str) -> std::result::Result<(isize, usize, &str), Mismatch
     Ok((if negative { -row } else { row }, column, after))
 }
 
-/// A number of digits alone: Rust's own parser would let a `+` pass.
+/// A number made only of digits: Rust's own parser would accept a `+`.
 fn parse_digits(text: &str) -> Option<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }

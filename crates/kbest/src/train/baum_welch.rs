@@ -1,19 +1,19 @@
-//! Hidden Markov models from sequences without labels: expectation maximisation.
+//! Hidden Markov models from unlabelled sequences: expectation maximisation.
 //!
-//! **What.** Each epoch computes how often the model as it is expects each state, each pair of neighbouring states and each
-//! word with each state (forward-backward), and counts these as if they had been seen. **Why.** States that predict
-//! words and each other, found without a teacher; and with labels for some of the sequences, an HMM that learns from the
-//! rest, too: labelled sequences count as they are, and the first model comes from them alone. **Cost.** `T K^2`
-//! multiplications a sequence and epoch with `K` states, `K (V + K)` numbers with `V` words. Where it ends depends on where it begins: run a
-//! few seeds and keep the model with the smallest loss. **When not.** If all
-//! sequences have labels: [`super::Hmm`] counts once, and knows about rare words.
+//! **What.** Each epoch computes how often the current model expects each state, each pair of neighbouring states and
+//! each word with each state (forward-backward), and counts these as if they had been observed. **Why.** It finds
+//! states that predict words and each other, without supervision; and if some of the sequences are labelled, an HMM
+//! that also learns from the rest: labelled sequences count as they are, and the first model is trained on them alone.
+//! **Cost.** `T K^2` multiplications per sequence and epoch with `K` states, `K (V + K)` numbers with `V` words. The
+//! result depends on the starting point: run a few seeds and keep the model with the smallest loss. **When not.** If
+//! all sequences are labelled: [`super::Hmm`] counts once, and handles rare words.
 //!
 //! ```text
 //! P(y | p) = (c(p, y) + s) / (c(p) + s (K + 1)),   P(w | y) = (c(w, y) + s) / (c(y) + s (V + 1))
 //! ```
 //!
-//! with expected counts `c`; one symbol is left for words never seen, and ending is one more way to go on. With the
-//! smoothing `s` as a prior, what never falls is `log P(data) + s * sum of the logarithms of all probabilities`: its
+//! with expected counts `c`; one symbol is reserved for unseen words, and ending counts as one more next state. With
+//! the smoothing `s` as a prior, `log P(data) + s * sum of the logarithms of all probabilities` never decreases; its
 //! negative is the loss. **Papers.** Baum, Petrie, Soules & Weiss 1970; Rabiner 1989, section III C.
 //!
 //! ```
@@ -39,16 +39,16 @@ use crate::random::Random;
 use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
 
-/// How states are looked for.
+/// Options of Baum-Welch training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BaumWelchOptions {
-    /// Number of states, named `S0`, `S1`, ...; with labelled sequences there is a state for each label instead.
+    /// Number of states, named `S0`, `S1`, ...; if there are labelled sequences, there is one state per label instead.
     pub states: usize,
     /// Added to every count; above zero, so that nothing is impossible.
     pub smoothing: f64,
-    /// Decides the first model, if no sequence has labels.
+    /// Determines the first model, if no sequence is labelled.
     pub seed: u64,
-    /// Converged if the loss falls by no more than this part of itself.
+    /// Converged if the loss decreases by at most this fraction of itself.
     pub delta: f64,
 }
 
@@ -66,13 +66,13 @@ struct Observed {
     weight: f64,
 }
 
-/// A number for each way to begin, to go on, to end, and for each word with each state: counts or logarithms.
+/// A number for each way to begin, to continue, to end, and for each word with each state: counts or logarithms.
 #[derive(Debug, Clone, PartialEq)]
 struct Table {
     start: Vec<f64>, // K
     steps: Vec<f64>, // K x K
     end: Vec<f64>,   // K
-    words: Vec<f64>, // node features x K; the row of the bias is that of words never seen
+    words: Vec<f64>, // node features x K; the row of the bias is that of unseen words
 }
 
 /// An HMM in training.
@@ -90,17 +90,17 @@ pub struct BaumWelch {
 }
 
 impl BaumWelch {
-    /// The first model: random, or counted from those sequences that have labels. Words are the first column.
+    /// The first model: random, or counted from the labelled sequences. Words are the first column.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are no positions; [`Error::Argument`] for no states, or smoothing that is not above zero; what
-    /// extraction refuses.
+    /// [`Error::Shape`] if there are no positions; [`Error::Argument`] for zero states, or smoothing that is not above
+    /// zero; errors of extraction.
     pub fn new(sequences: &[Sequence], options: BaumWelchOptions) -> Result<Self> {
         if !(options.smoothing.is_finite() && options.smoothing > 0.0) {
             return Err(Error::argument("smoothing", "a finite number above zero", options.smoothing));
         }
         let sequences = || sequences.iter().filter(|sequence| !sequence.is_empty());
-        // No word is rare: all that occur have probabilities of their own.
+        // No word is rare: all words that occur have probabilities of their own.
         let mut builder = ExtractorBuilder::new(FeatureSource::Preset(Preset::Hmm)).rare_up_to(0);
         sequences().for_each(|sequence| builder.count_words(sequence));
         let (mut names, mut features) = (LabelSetBuilder::new(), FeatureBuffer::new());
@@ -124,7 +124,7 @@ impl BaumWelch {
         if labels.is_empty() {
             return Err(Error::argument("states", "at least 1", 0));
         }
-        let Frozen { extractor, .. } = builder.freeze(0); // drops nothing, so that numbers stay
+        let Frozen { extractor, .. } = builder.freeze(0); // drops nothing, so that numbers stay the same
         let tokens = observed.iter().map(|sequence| sequence.words.len()).sum();
         let seen = Table::new(labels.len(), extractor.nodes().len());
         let logs = seen.clone();
@@ -143,7 +143,7 @@ impl BaumWelch {
         Ok(trainer)
     }
 
-    /// Counts the labelled sequences and makes the first model.
+    /// Counts the labelled sequences and builds the first model.
     fn begin(&mut self) {
         for Observed { words, gold, weight } in &self.sequences {
             let Some(gold) = gold else { continue };
@@ -153,7 +153,7 @@ impl BaumWelch {
         if self.sequences.iter().all(|sequence| sequence.gold.is_none()) {
             let mut random = Random::new(self.options.seed);
             for count in counts.lists_mut().into_iter().flatten() {
-                *count = -f64::ln(1.0 - random.unit()); // normalised, any distribution is as likely as any other
+                *count = -f64::ln(1.0 - random.unit()); // once normalised, all distributions are equally likely
             }
             let labels = self.labels.len();
             counts.words[self.bias as usize * labels..][..labels].fill(0.0);
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::scoring::rows::{self, ScoreBuffer};
 
-    /// Words of two hidden states that take turns, now and then twice the same.
+    /// Words of two hidden states that alternate, with an occasional repetition.
     fn text(sequences: usize, labelled: usize) -> Vec<Sequence> {
         let mut random = Random::new(5);
         let one = |i: usize| {
@@ -365,7 +365,7 @@ mod tests {
     /// Each state takes the words of one hidden state, and is followed by the other.
     #[test]
     fn hidden_states_are_found() {
-        // Where it ends depends on where it begins: the best of a few.
+        // The result depends on the starting point: take the best of a few.
         let runs = (1..6).map(|seed| {
             let options = BaumWelchOptions { states: 2, seed, ..Default::default() };
             let mut trainer = BaumWelch::new(&text(100, 0), options).unwrap();
@@ -384,7 +384,7 @@ mod tests {
         assert!(steps[1] > 0.6 && steps[2] > 0.6 && steps[0] < 0.3 && steps[3] < 0.3, "{steps:?}");
     }
 
-    /// The model scores paths as the trainer does, and all probabilities that belong together sum to 1.
+    /// The model scores paths as the trainer does, and probabilities that belong together sum to 1.
     #[test]
     fn the_model_is_the_hmm() {
         let sequences = text(20, 3);

@@ -1,8 +1,9 @@
 //! Boolean features as a [family](super::Family): observations with their right labels, and one weight per feature.
 //!
-//! **What.** With this the system of the CarpeDiem paper, section 5, is trained: a voted perceptron over vertical and
-//! horizontal features that see the whole observation; and so is every other perceptron and CRF. **Cost.** Features are
-//! called anew whenever an example is scored: `T L` calls per vertical set, edges on demand; a CRF asks for all of them.
+//! **What.** This trains the system of the CarpeDiem paper, section 5 (a voted perceptron over vertical and horizontal
+//! features that see the whole observation), and every other perceptron and CRF over such features. **Cost.** Features
+//! are called again whenever an example is scored: `T L` calls per vertical set, edges on demand; a CRF needs all of
+//! them.
 //!
 //! ```
 //! use kbest::Tagger;
@@ -45,19 +46,19 @@ use std::sync::Arc;
 /// An observation and its right labels.
 #[derive(Debug)]
 pub struct BooleanExample<O: ?Sized> {
-    /// What features see.
+    /// What the features see.
     pub observation: Observation<O>,
     /// The right labels, one per position.
     pub gold: Vec<LabelId>,
-    /// How much it counts.
+    /// Its weight in training.
     pub weight: f64,
 }
 
-/// What trainers of boolean features learn from.
+/// The training data of boolean features.
 pub struct BooleanTrainingSet<O: ?Sized> {
     features: Arc<BooleanFeatures<O>>,
     examples: Vec<BooleanExample<O>>,
-    transitions: Option<TransitionTable>, // where horizontal features fire, if they see labels alone
+    transitions: Option<TransitionTable>, // where horizontal features fire, if they see only labels
 }
 
 impl<O: ?Sized> std::fmt::Debug for BooleanTrainingSet<O> {
@@ -71,10 +72,11 @@ impl<O: ?Sized> std::fmt::Debug for BooleanTrainingSet<O> {
 }
 
 impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
-    /// Examples without positions are left out.
+    /// Examples without positions are skipped.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a right label per position and an example at all, [`Error::LabelOutOfRange`].
+    /// [`Error::Shape`] unless there is at least one example and one right label per position,
+    /// [`Error::LabelOutOfRange`].
     pub fn new(features: Arc<BooleanFeatures<O>>, mut examples: Vec<BooleanExample<O>>) -> Result<Self> {
         for (i, BooleanExample { observation, gold, .. }) in examples.iter().enumerate() {
             if gold.len() != observation.positions {
@@ -105,12 +107,12 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
     }
 }
 
-/// The weights of a model in training, each with the sum of its changes, times the clock.
+/// The weights of a model in training, each with the sum of its changes times the clock.
 #[derive(Debug)]
 pub struct BooleanWeights {
     weights: Arc<[f32]>,              // one per feature
-    sums: Vec<f64>,                   // likewise
-    shared_edges: Option<Edges<f32>>, // kept up to date, if features on edges see labels alone
+    sums: Vec<f64>,                   // one per feature
+    shared_edges: Option<Edges<f32>>, // kept up to date, if horizontal features see only labels
 }
 
 impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
@@ -175,7 +177,7 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
                 changes.push(Change { parameter: feature as FeatureId, by });
             });
         }
-        // Most features are those of both, and gain as much as they lose.
+        // Most features fire for both, and gain as much as they lose.
         merge(changes);
         changes.retain(|change| change.by != 0.0);
     }
@@ -250,7 +252,7 @@ impl Layout for FlatLayout {
     }
 }
 
-/// Boolean features at one point of their weights' space.
+/// Boolean features with one vector of weights.
 #[derive(Debug)]
 pub struct BooleanPoint {
     weights: Arc<[f64]>,
@@ -270,7 +272,7 @@ impl<O: ?Sized + Send + Sync + 'static> Differentiable for BooleanTrainingSet<O>
     type Sums = BooleanSums;
 
     fn layout(&self, _scope: Scope) -> FlatLayout {
-        FlatLayout { features: self.features.len() } // a feature has its weight, seen or not
+        FlatLayout { features: self.features.len() } // every feature has a weight, seen or not
     }
 
     fn visit_rows(&self, layout: &FlatLayout, _example: usize, visit: impl FnMut(usize)) {

@@ -1,17 +1,17 @@
-//! Changes of parameters, added up and stretched.
+//! Changes of parameters, merged and scaled.
 
 /// A change of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change<P> {
-    /// Which.
+    /// The parameter.
     pub parameter: P,
-    /// By how much.
+    /// The difference.
     pub by: f32,
 }
 
-/// Adds up changes of the same parameter and gives the sum of their squares.
+/// Sums changes of the same parameter and returns the sum of their squares.
 pub(super) fn merge<P: Copy + Ord>(changes: &mut Vec<Change<P>>) -> f64 {
-    changes.sort_by_key(|change| change.parameter); // stable: added in the order they came
+    changes.sort_by_key(|change| change.parameter); // stable: added in their original order
     changes.dedup_by(|next, kept| {
         let same = next.parameter == kept.parameter;
         if same {

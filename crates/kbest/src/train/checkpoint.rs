@@ -1,4 +1,4 @@
-//! What is kept between epochs, so that a killed run can go on: as bytes that belong to one training set and one set of
+//! Checkpoints between epochs, so that a killed run can resume: bytes that belong to one training set and one set of
 //! options, with a checksum.
 
 use super::{Standing, Trainer, TrainingSet};
@@ -24,7 +24,7 @@ impl Fingerprint {
     }
 }
 
-/// Tells training sets and options apart. `options` is any text that says what else the run depends on.
+/// Distinguishes training sets and options. `options` is any text that describes what else the run depends on.
 pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
     let mut hash = Fingerprint::new().add(options.as_bytes());
     for name in data.labels().names() {
@@ -45,7 +45,7 @@ pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
     hash.0
 }
 
-/// How far training is and all the trainer remembers, as bytes.
+/// The progress of training and the trainer's state, as bytes.
 pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Trainer + ?Sized)) -> Vec<u8> {
     let mut state = StateWriter::new();
     state.number(MAGIC);
@@ -61,7 +61,7 @@ pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Tr
     bytes
 }
 
-/// Brings a new trainer to where [`save_checkpoint`] was called. `file` is what errors call the bytes.
+/// Restores a new trainer to where [`save_checkpoint`] was called; `file` is the name of the bytes in errors.
 ///
 /// # Errors
 /// [`Error::Data`] if the bytes are damaged or belong to other data or options.
@@ -71,7 +71,7 @@ pub fn load_checkpoint(
     expected: u64,
     trainer: &mut (impl Trainer + ?Sized),
 ) -> Result<Standing> {
-    let damaged = |got: &str| Error::data(file, 0, "a whole checkpoint", got);
+    let damaged = |got: &str| Error::data(file, 0, "a complete checkpoint", got);
     let (content, checksum) = bytes.split_last_chunk().ok_or_else(|| damaged("too few bytes"))?;
     let mut state = StateReader::new(content);
     if state.number::<u64>()? != MAGIC {
@@ -85,7 +85,7 @@ pub fn load_checkpoint(
             file,
             0,
             "a checkpoint of the same data and options",
-            "one of others; train without resuming",
+            "one of other data or options; train without resuming",
         ));
     }
     let standing = Standing {
@@ -95,5 +95,5 @@ pub fn load_checkpoint(
         converged: state.number::<u64>()? != 0,
     };
     trainer.restore(&mut state)?;
-    if state.is_done() { Ok(standing) } else { Err(damaged("more than that")) }
+    if state.is_done() { Ok(standing) } else { Err(damaged("more bytes after it")) }
 }

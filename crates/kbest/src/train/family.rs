@@ -1,16 +1,16 @@
-//! What a trainer asks of a family of models: the one seam between learning and what is learnt.
+//! What a trainer needs from a family of models: the one interface between training algorithms and models.
 //!
-//! **What.** A [`Family`] is labelled data together with a kind of model: it gives the lattice of an example under the
-//! current weights, says which parameters tell two labellings apart, changes them, and makes a model of them. That is all a
-//! perceptron needs. [`Differentiable`] adds what a CRF needs: all parameters in one vector, and how often the model expects
-//! each. Trainers know nothing else of models, so that each exists once:
+//! **What.** A [`Family`] is labelled data together with a kind of model: it returns the lattice of an example under
+//! the current weights, finds the parameters in which two labellings differ, changes them, and builds a model from
+//! them. That is all a perceptron needs. [`Differentiable`] adds what a CRF needs: all parameters in one vector, and
+//! how often the model expects each. Trainers know nothing else about models, so each trainer exists only once:
 //!
 //! | family | model | parameters |
 //! |---|---|---|
 //! | [`TrainingSet`](super::TrainingSet) | [`Model`](crate::Model) | rows of weights of features that occur |
 //! | [`BooleanTrainingSet`](super::BooleanTrainingSet) | [`BooleanModel`](crate::model::BooleanModel) | one weight per boolean feature |
 //!
-//! **One datum's way** through a perceptron:
+//! **The path of one example** through a perceptron:
 //!
 //! ```text
 //! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
-//! marginals, expected counts), all less `Differentiable::add_gold`.
+//! marginals, expected counts), minus `Differentiable::add_gold`.
 
 use super::Change;
 use crate::error::Result;
@@ -33,13 +33,13 @@ use std::ops::Range;
 
 /// Labelled data and a kind of model, as trainers that correct errors see them.
 pub trait Family: fmt::Debug + Send + Sync {
-    /// Tells one parameter from another.
+    /// Identifies a parameter.
     type Parameter: Copy + Ord + fmt::Debug + Send;
     /// The parameters in training, each with the sum that its average needs.
     type Weights: fmt::Debug + Send + Sync;
     /// Working memory, one per thread.
     type Memory: Default + fmt::Debug + Send;
-    /// What training ends with.
+    /// The result of training.
     type Model;
 
     /// Number of examples.
@@ -48,16 +48,16 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// The right labels of an example.
     fn gold(&self, example: usize) -> &[LabelId];
 
-    /// How much an example counts.
+    /// The weight of an example.
     fn weight(&self, example: usize) -> f64;
 
     /// All parameters zero.
     ///
     /// # Errors
-    /// If such parameters cannot be.
+    /// If such parameters cannot be created.
     fn zero(&self) -> Result<Self::Weights>;
 
-    /// The lattice of an example under the weights as they are.
+    /// The lattice of an example under the current weights.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights add up to infinity.
@@ -68,11 +68,11 @@ pub trait Family: fmt::Debug + Send + Sync {
         memory: &'a mut Self::Memory,
     ) -> Result<Lattice<'a, f32>>;
 
-    /// What the right labels have, less what an answer has, as far as the answer reaches, into `changes`. One parameter
-    /// may come several times.
+    /// Writes the features of the right labels, minus those of an answer, as far as the answer reaches, into `changes`.
+    /// A parameter may occur several times.
     fn difference(&self, example: usize, answer: &[LabelId], changes: &mut Vec<Change<Self::Parameter>>);
 
-    /// Changes a parameter, `clock` moments after the beginning.
+    /// Changes a parameter at step `clock`.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if the sum is infinite.
@@ -81,22 +81,22 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// Adds other weights and their sums, times `share`.
     ///
     /// # Errors
-    /// As [`Family::apply`].
+    /// As for [`Family::apply`].
     fn absorb(&self, weights: &mut Self::Weights, other: &Self::Weights, share: f32) -> Result<()>;
 
-    /// Remembers a change as one of the newest voter.
+    /// Records a change as belonging to the newest voter.
     fn record(&self, voters: &mut VotersBuilder, change: Change<Self::Parameter>);
 
-    /// Remembers all weights.
+    /// Writes all weights.
     fn save(&self, weights: &Self::Weights, state: &mut StateWriter);
 
-    /// What [`Family::save`] remembered.
+    /// Reads what [`Family::save`] wrote.
     ///
     /// # Errors
-    /// [`crate::Error::Shape`] or the like for bytes that it did not write.
+    /// [`crate::Error::Shape`] or similar for other bytes.
     fn restore(&self, state: &mut StateReader<'_>) -> Result<Self::Weights>;
 
-    /// The model of the weights as they stand, or averaged up to a moment, and of the voters, if any.
+    /// The model of the current weights, or of their average up to a step, and of the voters, if any.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights have become infinite.
@@ -108,16 +108,16 @@ pub trait Family: fmt::Debug + Send + Sync {
     ) -> Result<Self::Model>;
 }
 
-/// Which parameters there are.
+/// Which parameters exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// Those of labels that a feature was never seen with, too.
+    /// Includes labels that a feature was never seen with.
     pub all_states: bool,
-    /// Those of pairs of labels that were never seen, too.
+    /// Includes pairs of labels that were never seen.
     pub all_transitions: bool,
 }
 
-/// Where each parameter lies in one vector. A *row* is the parameters that one feature has.
+/// The index of each parameter in one vector. A *row* is the parameters of one feature.
 pub trait Layout: fmt::Debug + Send + Sync {
     /// Length of the vector.
     fn len(&self) -> usize;
@@ -130,16 +130,16 @@ pub trait Layout: fmt::Debug + Send + Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// Where the parameters of a row lie.
+    /// The indices of the parameters of a row.
     fn range_of_row(&self, row: usize) -> Range<usize>;
 }
 
-/// What some examples add up to.
+/// Totals over some examples.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     /// Weighted sum of `log Z - score of the right labels`.
     pub loss: f64,
-    /// Positions whose right label is the likeliest.
+    /// Positions whose right label is the most likely one.
     pub right: usize,
 }
 
@@ -153,22 +153,22 @@ impl Tally {
 
 /// A family whose gradients can be computed.
 pub trait Differentiable: Family {
-    /// Where each parameter lies.
+    /// The index of each parameter.
     type Layout: Layout;
-    /// The model at one point of the parameters' space, ready to score.
+    /// The model at one point of the parameter space, ready to score.
     type Point<'a>: Sync
     where
         Self: 'a;
-    /// Working memory of one thread, and what it adds up besides the gradient.
+    /// Working memory of one thread, and its sums other than the gradient.
     type Sums: Default + fmt::Debug + Send;
 
     /// The parameters of this data.
     fn layout(&self, scope: Scope) -> Self::Layout;
 
-    /// Visits the rows of an example, maybe several times each: no other parameters matter to it.
+    /// Visits the rows of an example, possibly several times each: no other parameters affect it.
     fn visit_rows(&self, layout: &Self::Layout, example: usize, visit: impl FnMut(usize));
 
-    /// Adds `scale` times how often the right labels of an example have each parameter.
+    /// Adds `scale` times the count of each parameter in the right labels of an example.
     fn add_gold(&self, layout: &Self::Layout, example: usize, scale: f64, vector: &mut [f64]);
 
     /// The model at a point.
@@ -177,16 +177,16 @@ pub trait Differentiable: Family {
     /// [`crate::Error::IllegalScore`] if weights add up to infinity.
     fn point<'a>(&'a self, layout: &'a Self::Layout, vector: &'a [f64]) -> Result<Self::Point<'a>>;
 
-    /// Makes the sums ready for examples at this point.
+    /// Prepares the sums for examples at this point.
     ///
     /// # Errors
-    /// As [`Differentiable::point`].
+    /// As for [`Differentiable::point`].
     fn begin(&self, point: &Self::Point<'_>, sums: &mut Self::Sums) -> Result<()>;
 
-    /// Adds how often the model expects each parameter in an example, to the gradient or to the sums.
+    /// Adds the expected count of each parameter in an example, to the gradient or to the sums.
     ///
     /// # Errors
-    /// As [`Differentiable::point`].
+    /// As for [`Differentiable::point`].
     fn expect(
         &self,
         point: &Self::Point<'_>,
@@ -198,7 +198,7 @@ pub trait Differentiable: Family {
     /// Adds the sums to the gradient.
     fn end(&self, point: &Self::Point<'_>, sums: &Self::Sums, gradient: &mut [f64]);
 
-    /// The model as a tagger uses it.
+    /// The model in the form that a tagger uses.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights have become infinite.
@@ -208,7 +208,7 @@ pub trait Differentiable: Family {
 /// The marginals of an example's lattice, and its loss and right positions.
 ///
 /// # Errors
-/// What marginals refuse.
+/// Errors of the marginals.
 pub fn judged<'a>(
     lattice: &'a Lattice<'a, f64>,
     gold: &[LabelId],
@@ -222,5 +222,5 @@ pub fn judged<'a>(
         posteriors.iter().all(|posterior| *posterior <= posteriors[y as usize])
     };
     let right = gold.iter().enumerate().filter(likeliest).count();
-    Ok((marginals, Tally { loss: weight * loss.max(0.0), right })) // not below zero, but for rounding
+    Ok((marginals, Tally { loss: weight * loss.max(0.0), right })) // below zero only by rounding
 }

@@ -1,34 +1,35 @@
 //! Hidden Markov models by counting.
 //!
-//! **What.** How often does each label follow each other one, how often has each label each word? Smoothed, that is a
-//! model of how labelled text comes about, estimated in one pass. **Why.** Nothing learns faster, and a lexicon and a
-//! table of label pairs can be read and edited by people. **When not.** If there is time to train a perceptron or a CRF:
-//! both make better use of the same data. **Cost.** One pass; the model stores what was counted and nothing of size
-//! `L x L`.
+//! **What.** How often does each label follow each other label, and how often does each label occur with each word?
+//! Smoothed, these counts are a generative model of labelled text, estimated in one pass. **Why.** Nothing trains
+//! faster, and people can read and edit a lexicon and a table of label pairs. **When not.** If there is time to train a
+//! perceptron or a CRF: both make better use of the same data. **Cost.** One pass; the model stores only what was
+//! counted, and nothing of size `L x L`.
 //!
 //! ```text
 //! score of a path = ln P(y_0) + sum over t of (ln P(y_t | y_(t-1)) + ln P(x_t | y_t)) + ln P(end | y_last)
 //! P(y | p) = (c(p, y) + a) / (c(p) + a (L + 1)),    P(x | y) = (c(x, y) + b) / (c(y) + b V)
 //! ```
 //!
-//! **A linear model with few weights.** Of a pair that was never seen only `a / (c(p) + a (L + 1))` is left, which depends on
-//! `p` alone: it is scored as a *bias* of each label, so that the edges hold `ln (1 + c(p, y) / a)` and are zero for what
-//! was never seen; the end scores take back the bias of a last label. Words likewise.
+//! **A linear model with few weights.** The probability of an unseen pair is `a / (c(p) + a (L + 1))`, which depends
+//! only on `p`: it is scored as a *bias* of each label, so that the edges hold `ln (1 + c(p, y) / a)` and are zero for
+//! unseen pairs; the end scores take back the bias of the last label. Words are treated the same way.
 //!
-//! **Rare words.** The symbols `x` are the frequent words and, for all rare and unknown words, four classes of looks (capital,
-//! digit, other letters, none). Within a class the labels of a word are guessed from its suffixes, longer and longer ones,
-//! and at last from the word itself, each level leaning on the one before:
+//! **Rare words.** The symbols `x` are the frequent words and, for all rare and unknown words, four classes of word
+//! shapes (capital, digit, other letters, none). Within a class the labels of a word are guessed from longer and longer
+//! suffixes, and finally from the word itself, each level smoothed by the one before:
 //!
 //! ```text
 //! P_m(y) = (c_m(y) + k P_(m-1)(y)) / (c_m + k)
 //! ```
 //!
-//! Its score is `ln P_m(y) / P_1(y)` less what does not depend on the label, `sum over m of ln (1 + c_m(y) / (k P_(m-1)(y)))`:
-//! zero again for what was never seen. So the path score is the logarithm of the joint probability of labels and words,
-//! rare words apart, for which a factor is missing that is the same for all label sequences.
+//! Its score is `ln P_m(y) / P_1(y)` without the terms that do not depend on the label, that is, the sum over `m` of
+//! `ln (1 + c_m(y) / (k P_(m-1)(y)))`: again zero for everything unseen. So the path score is the logarithm of the
+//! joint probability of labels and words, except that for rare words it lacks a factor that is the same for all label
+//! sequences.
 //!
-//! **Papers.** Rabiner 1989; Brants, *TnT: a statistical part-of-speech tagger*, 2000, section 2.3 on suffixes, where each
-//! level weighs the same and not as much as it was seen.
+//! **Papers.** Rabiner 1989; Brants, *TnT: a statistical part-of-speech tagger*, 2000, section 2.3 on suffixes, where
+//! every level has the same weight, however often it was seen.
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -60,14 +61,14 @@ use crate::model::{Model, ModelParts};
 use crate::state::{StateReader, StateWriter};
 use std::sync::Arc;
 
-/// How counts are smoothed: all above zero, so that nothing is impossible.
+/// The smoothing of counts: all values are above zero, so that nothing is impossible.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HmmOptions {
-    /// `a`, added to the count of each label after each other one.
+    /// `a`, added to the count of each label after each other label.
     pub transitions: f64,
     /// `b`, added to the count of each word or class with each label.
     pub emissions: f64,
-    /// `k`, how much a suffix leans on the next shorter one.
+    /// `k`, the weight of the next shorter suffix.
     pub suffixes: f64,
 }
 
@@ -94,35 +95,35 @@ impl HmmOptions {
     }
 }
 
-/// An HMM that counts.
+/// An HMM in training.
 #[derive(Debug)]
 pub struct Hmm {
     data: Arc<TrainingSet>,
     options: HmmOptions,
     parameters: RowLayout,
-    parents: Vec<Option<FeatureId>>, // one a node feature: the one before it wherever it occurs
-    counts: Vec<f64>,                // one a weight
+    parents: Vec<Option<FeatureId>>, // per node feature: the one that precedes it everywhere
+    counts: Vec<f64>,                // one per weight
     first: Vec<f64>,                 // L: how often a sequence begins with the label
-    last: Vec<f64>,                  // L: how often it ends so
+    last: Vec<f64>,                  // L: how often one ends with it
 }
 
-/// Logarithms of probabilities, as a linear model has them.
+/// Log probabilities, in the form of a linear model.
 struct Scores {
-    weights: Vec<f64>, // one a weight
+    weights: Vec<f64>, // one per weight
     start: Vec<f64>,   // L
     end: Vec<f64>,     // L
-    rest: f64,         // what the data's paths lack, all together: the parts of `P_m` that depend on no label
+    rest: f64,         // what all paths of the data lack together: the parts of `P_m` that depend on no label
 }
 
 impl Hmm {
-    /// Nothing counted yet.
+    /// An HMM without counts.
     ///
     /// # Errors
     /// [`Error::Argument`] if the features are not those of [`Preset::Hmm`], or an option is not above zero.
     pub fn new(data: Arc<TrainingSet>, options: HmmOptions) -> Result<Self> {
         options.check()?;
         if *data.extractor().source() != FeatureSource::Preset(Preset::Hmm) {
-            return Err(Error::argument("features of an HMM", "the preset `hmm`", "others"));
+            return Err(Error::argument("features of an HMM", "the preset `hmm`", "other features"));
         }
         let labels = data.labels().len();
         let parameters = RowLayout::new(labels, data.extractor(), data.examples(), Scope::default());
@@ -148,12 +149,12 @@ impl Hmm {
             }
         }
         let symbols = self.parents.iter().filter(|parent| parent.is_some_and(|id| self.is_bias(id))).count();
-        let symbols = symbols as f64 + 1.0; // and one for classes never seen
+        let symbols = symbols as f64 + 1.0; // and one for unseen classes
         let base = |y: usize| {
             let transition = (a / (of_label[y] + a * (labels as f64 + 1.0))).ln();
             transition + (b / (of_label[y] + b * symbols)).ln()
         };
-        let mut shares = vec![0.0; self.counts.len()]; // P_m(y), one a weight
+        let mut shares = vec![0.0; self.counts.len()]; // P_m(y), one per weight
         let mut rest = 0.0;
         for feature in 0..self.parents.len() as FeatureId {
             let range = self.parameters.node_range(feature);
@@ -182,7 +183,7 @@ impl Hmm {
         }
     }
 
-    /// The one feature that every position has, and first.
+    /// Whether a feature is the one that every position has, as its first.
     fn is_bias(&self, feature: FeatureId) -> bool {
         self.parents[feature as usize].is_none()
     }
@@ -198,7 +199,7 @@ impl Hmm {
         counts
     }
 
-    /// `P_1(y)` of a class: how its occurrences are shared by the labels.
+    /// `P_1(y)` of a class: how its occurrences are distributed among the labels.
     fn fill_shares(&self, class: FeatureId, posterior: impl Fn(usize, f64) -> f64, shares: &mut [f64]) {
         let range = self.parameters.node_range(class);
         let row = self.parameters.row(class);
@@ -210,8 +211,8 @@ impl Hmm {
         }
     }
 
-    /// One level more: `feature` was seen only where `parent` was, so all of its labels are among the parent's. Gives what
-    /// the scores of all its occurrences lack.
+    /// One more level: `feature` was seen only where `parent` was, so all its labels are among the parent's. Returns
+    /// what the scores of all its occurrences lack.
     fn lean(&self, feature: FeatureId, parent: FeatureId, shares: &mut [f64], weights: &mut [f64]) -> f64 {
         let k = self.options.suffixes;
         let range = self.parameters.node_range(feature);
@@ -231,8 +232,8 @@ impl Hmm {
 impl Trainer for Hmm {
     type Model = Model;
 
-    /// Counts everything, anew. The loss is the logarithm of the joint probability of labels and symbols, negated; what the
-    /// suffixes of rare words say about their labels is in it.
+    /// Counts everything again. The loss is the negative logarithm of the joint probability of labels and symbols; it
+    /// includes what the suffixes of rare words show about their labels.
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport> {
         for counts in [&mut self.counts, &mut self.first, &mut self.last] {
             counts.fill(0.0);
@@ -400,7 +401,7 @@ mod tests {
         }
     }
 
-    /// `talker` is unknown, of class `x`; its longest known suffix is none, that of `stalks` is `talks`.
+    /// `talker` is unknown, of class `x`, and has no known suffix; the longest known suffix of `stalks` is `talks`.
     #[test]
     fn unknown_words_are_guessed_from_suffixes() {
         let model = train(10);
@@ -417,7 +418,7 @@ mod tests {
         let in_class = HashMap::from([("D", 5.0), ("N", 6.0), ("V", 5.5)]);
         let of_label = HashMap::from([("D", 5.0), ("N", 6.0), ("V", 5.5), ("P", 1.5), ("C", 1.0)]);
         let (b, k) = (OPTIONS.emissions, OPTIONS.suffixes);
-        let symbols = 4.0; // three classes were seen, and one for others
+        let symbols = 4.0; // three classes that were seen, and one for others
         let mut shares: HashMap<&str, f64> = of_label
             .iter()
             .map(|(&y, c)| (y, (in_class.get(y).unwrap_or(&0.0) + b) / (c + b * symbols) * (c + b)))
@@ -446,7 +447,7 @@ mod tests {
             assert!((got - expected).abs() < 1e-5, "{y}: {got}, {expected}");
             let got = (emission("talker", y) + base(y)) - (emission("talker", "N") + base("N"));
             let expected = (class[y] / (of_label[y] + b)).ln() - (class["N"] / (of_label["N"] + b)).ln();
-            assert!((got - expected).abs() < 1e-5, "class alone, {y}: {got}, {expected}");
+            assert!((got - expected).abs() < 1e-5, "only the class, {y}: {got}, {expected}");
         }
         assert!(emission("Eve", "P") > emission("Eve", "N") && emission("1984", "C") > emission("1984", "N"));
     }

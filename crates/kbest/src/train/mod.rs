@@ -1,18 +1,18 @@
 //! Training: from labelled sequences to a model.
 //!
-//! **What.** [`TrainingSet`] reads labelled sequences once: labels and features become numbers. A [`Trainer`] passes over
-//! them, epoch by epoch, and can give a [`Model`](crate::Model) after each. What differs between trainers is what an epoch
-//! does:
+//! **What.** [`TrainingSet`] reads labelled sequences once, and turns labels and features into numbers. A [`Trainer`]
+//! passes over them, epoch by epoch, and can return a [`Model`](crate::Model) after each. Trainers differ in what an
+//! epoch does:
 //!
 //! | trainer | an epoch |
 //! |---|---|
-//! | [`Perceptron`] | decodes each sequence and corrects what was wrong |
-//! | [`Crf`] | computes what the model expects of all sequences (L-BFGS, OWL-QN) or of a few at a time (SGD) and moves towards what is right |
+//! | [`Perceptron`] | decodes each sequence and corrects the errors |
+//! | [`Crf`] | computes the model's expectations over all sequences (L-BFGS, OWL-QN) or a few at a time (SGD), and moves towards the right labels |
 //! | [`Hmm`] | counts |
-//! | [`BaumWelch`] | computes what an HMM expects of sequences without labels, and counts that |
+//! | [`BaumWelch`] | computes an HMM's expectations over unlabelled sequences, and counts those |
 //!
-//! Perceptrons and CRFs learn any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features that
-//! are Rust functions, or one of your own. Trainers own their data, or share it by `Arc`.
+//! Perceptrons and CRFs train any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features
+//! that are Rust functions, or one of your own. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -65,7 +65,7 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::state::{StateReader, StateWriter};
 
-/// What an epoch achieved, on the training data.
+/// The result of an epoch, on the training data.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct EpochReport {
     /// Sequences seen.
@@ -74,16 +74,16 @@ pub struct EpochReport {
     pub tokens: usize,
     /// Positions whose predicted label was right, if the trainer predicts.
     pub right: usize,
-    /// The trainer's own loss: what it makes smaller.
+    /// The trainer's own loss, which it minimises.
     pub loss: f64,
     /// Whether another epoch would change nothing.
     pub converged: bool,
 }
 
-/// How far an epoch is: called for every sequence, or every few of them.
+/// A callback for progress: called for every sequence, or every few of them.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress);
 
-/// How far an epoch is.
+/// How far an epoch has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// Sequences done.
@@ -94,34 +94,34 @@ pub struct Progress {
     pub right: usize,
 }
 
-/// Something that learns, pass by pass.
+/// A training algorithm, run epoch by epoch.
 pub trait Trainer {
-    /// What it learns.
+    /// The model that it trains.
     type Model;
 
     /// One pass over the data.
     ///
     /// # Errors
-    /// What scoring and decoding refuse.
+    /// Errors of scoring and decoding.
     fn epoch(&mut self, on_progress: OnProgress<'_>) -> Result<EpochReport>;
 
-    /// The model as it stands.
+    /// The current model.
     ///
     /// # Errors
     /// [`crate::Error::IllegalScore`] if weights have become infinite.
     fn model(&self) -> Result<Self::Model>;
 
-    /// Remembers all that the next epoch depends on.
+    /// Writes everything the next epoch depends on.
     fn save(&self, state: &mut StateWriter);
 
-    /// Goes on from what [`Trainer::save`] remembered, with the same data and options.
+    /// Resumes from the state that [`Trainer::save`] wrote, with the same data and options.
     ///
     /// # Errors
-    /// [`crate::Error::Shape`] or the like for bytes that it did not write.
+    /// [`crate::Error::Shape`] or similar for other bytes.
     fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()>;
 }
 
-/// An order of `len` examples that depends on seed and epoch alone, so that a resumed run goes on as if it had never
+/// An order of `len` examples that depends only on seed and epoch, so that a resumed run continues as if it had never
 /// stopped.
 fn shuffled(len: usize, seed: u64, epoch: usize) -> Vec<u32> {
     Random::new(seed ^ (epoch as u64).rotate_left(32)).shuffled(len)

@@ -1,7 +1,7 @@
-//! Epoch after epoch: when to stop, and which model to keep.
+//! The schedule of epochs: when to stop, and which model to keep.
 //!
-//! Without held-out data the model after the last epoch is kept; with it, the one that labels most of it rightly, and
-//! training stops when a few epochs in a row have brought nothing better.
+//! Without held-out data the model of the last epoch is kept; with it, the model with the highest accuracy on it, and
+//! training stops after a few epochs in a row without improvement.
 
 use super::{EpochReport, OnProgress, Trainer};
 use crate::error::{Error, Result};
@@ -18,32 +18,32 @@ use std::thread;
 pub struct Schedule {
     /// At most this many epochs.
     pub epochs: usize,
-    /// Stop after this many epochs in a row that brought nothing better on the held-out data.
+    /// Stop after this many epochs in a row without improvement on the held-out data.
     pub patience: usize,
 }
 
 /// Measures a model on held-out data: larger is better.
 pub type OnHeldOut<'a, M> = &'a mut dyn FnMut(&Arc<M>) -> Result<f64>;
 
-/// How far training is: what a resumed run has to know besides the trainer's own state.
+/// The progress of training: what a resumed run needs in addition to the trainer's own state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Standing {
     /// Epochs done.
     pub epochs: usize,
     /// The best accuracy on the held-out data, if there is any.
     pub best: Option<f64>,
-    /// Epochs since then.
+    /// Epochs since the best one.
     pub since_best: usize,
     /// Whether another epoch would change nothing.
     pub converged: bool,
 }
 
-/// What there is to tell after an epoch.
+/// The results after an epoch.
 #[derive(Debug)]
 pub struct EpochEnd<'a, M> {
-    /// What the trainer says.
+    /// The trainer's report.
     pub report: EpochReport,
-    /// How far training is now.
+    /// The progress of training.
     pub standing: Standing,
     /// Accuracy on the held-out data.
     pub dev_accuracy: Option<f64>,
@@ -58,11 +58,11 @@ impl Schedule {
         standing.epochs >= self.epochs || standing.converged || tired
     }
 
-    /// Trains from where things stand until it is time to stop. With held-out data, `measure` says how good a model is.
-    /// `on_epoch` may save what it is told.
+    /// Trains from the current progress until it is time to stop. With held-out data, `measure` returns how good a
+    /// model is. `on_epoch` may save what it is given.
     ///
     /// # Errors
-    /// What the trainer, `measure` or `on_epoch` refuse.
+    /// Errors of the trainer, `measure` or `on_epoch`.
     pub fn run<T: Trainer + ?Sized, E: From<Error>>(
         &self,
         trainer: &mut T,
@@ -95,10 +95,10 @@ impl Schedule {
     }
 }
 
-/// The share of positions whose label the model finds, by so many threads.
+/// The share of positions that the model labels correctly, computed on this many threads.
 ///
 /// # Errors
-/// What tagging refuses.
+/// Errors of tagging.
 pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> Result<f64> {
     let right = |part: &[Sequence]| {
         let mut tagger = Tagger::new(model.clone());

@@ -1,23 +1,23 @@
-//! From transitions to scores that decoders read.
+//! From transitions to the scores that decoders read.
 
 use super::{FORBIDDEN, Part, Step, Transitions};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded};
 use crate::lattice::{EdgeScores, Edges, Matrix, Shape};
 
-/// A list of exceptions takes four times the memory of a matrix a pair and is faster only if it is much shorter.
+/// A list of exceptions takes four times the memory of a matrix per pair, and is faster only if it is much shorter.
 const FEW: usize = 8;
 
-/// With up to so many labels a matrix is best in any case.
+/// With at most this many labels a matrix is always best.
 const SMALL: usize = 64;
 
 impl Transitions {
     /// The same edges with all forbidden transitions at minus infinity, and scores added. They are sparse if few pairs
-    /// are allowed, or few differ from the typical one; else a matrix. Looser [bounds](Edges::bounded_by) are forgotten.
-    /// Edges from a function stay one: each edge that is asked for is judged then.
+    /// are allowed, or few differ from the typical one; otherwise a matrix. Looser [bounds](Edges::bounded_by) are
+    /// dropped. Edges from a function remain a function: each edge is checked when it is requested.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of labels, [`Error::IllegalScore`] if a sum is too large.
+    /// [`Error::Shape`] for a wrong number of labels, [`Error::IllegalScore`] if a sum is too large.
     pub fn constrain<S: Float>(&self, edges: &Edges<S>) -> Result<Edges<S>> {
         if edges.labels() != self.labels {
             return Err(Error::shape("edges", format!("{} labels", self.labels), edges.labels()));
@@ -49,15 +49,15 @@ impl Transitions {
     /// constrained and there were none.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of labels.
+    /// [`Error::Shape`] for a wrong number of labels.
     pub fn constrain_start<S: Float>(&self, start: Option<&[S]>) -> Result<Option<Vec<S>>> {
         self.constrain_border("start scores", start, |y| self.score_of(Step::Start(y)))
     }
 
-    /// End scores likewise.
+    /// As [`Transitions::constrain_start`], for end scores.
     ///
     /// # Errors
-    /// As [`Transitions::constrain_start`].
+    /// See [`Transitions::constrain_start`].
     pub fn constrain_end<S: Float>(&self, end: Option<&[S]>) -> Result<Option<Vec<S>>> {
         self.constrain_border("end scores", end, |y| self.score_of(Step::End(y)))
     }
@@ -125,7 +125,7 @@ impl Transitions {
             }
             let row = edges.row(1, p, &mut buffer);
             for y in 0..labels {
-                // A score is changed only where there is something to add: -0 stays -0.
+                // A score is changed only if there is something to add: -0 stays -0.
                 sums[y] = if own[y] == 0.0 { row[y] } else { row[y] + S::from_f64(own[y].into()) };
             }
             each(p, &sums);

@@ -7,19 +7,19 @@ use crate::label::{LabelId, LabelSet};
 use std::collections::HashMap;
 
 impl Transitions {
-    /// Reads transitions, one a line: `from TAB to`, with a score behind another tab if there is one to add.
+    /// Reads transitions, one per line: `from TAB to`, optionally followed by another tab and a score to add.
     ///
-    /// - A line that begins with `!` forbids, every other one allows. The last line that matches decides.
-    /// - What no line names is forbidden if the first line allows, and allowed if the first line forbids.
-    /// - `^` in place of `from` stands for the start, `$` in place of `to` for the end. The first line about them counts
-    ///   for itself: if none names the start, any label may be first.
-    /// - `*` stands for any characters: `*` for all labels, `B-*`, `*@PlayMusic`.
-    /// - A line that begins with `#` is a comment; a backslash takes the special sense from `# ! ^ $ * \`.
+    /// - A line that begins with `!` forbids, every other line allows. The last line that matches decides.
+    /// - Pairs that no line names are forbidden if the first line allows, and allowed if the first line forbids.
+    /// - `^` in place of `from` means the start, `$` in place of `to` the end. The first line about each of them sets
+    ///   its own default: if none names the start, any label may be first.
+    /// - `*` matches any characters: `*` for all labels, `B-*`, `*@PlayMusic`.
+    /// - A line that begins with `#` is a comment; a backslash before `# ! ^ $ * \` makes the character literal.
     ///
-    /// `file` is what errors call it.
+    /// `file` is the name of the text in errors.
     ///
     /// # Errors
-    /// [`Error::Data`] with the line, for anything else and for labels that there are not.
+    /// [`Error::Data`] with the line, for anything else and for labels that do not exist.
     ///
     /// ```
     /// use kbest::LabelSet;
@@ -43,10 +43,10 @@ impl Transitions {
         Ok(Transitions { labels: labels.len(), parts: vec![Part::Rules(reader.rules)] })
     }
 
-    /// As [`Transitions::parse`], from bytes that may not be text.
+    /// As [`Transitions::parse`], from bytes that may not be valid UTF-8.
     ///
     /// # Errors
-    /// As [`Transitions::parse`], and [`Error::Data`] for invalid UTF-8.
+    /// As for [`Transitions::parse`], and [`Error::Data`] for invalid UTF-8.
     pub fn parse_bytes(bytes: &[u8], file: &str, labels: &LabelSet) -> Result<Self> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text, file, labels),
@@ -65,7 +65,7 @@ type Mismatch = (&'static str, String); // expected, got
 struct Reader<'a> {
     labels: &'a LabelSet,
     rules: Rules,
-    patterns: HashMap<String, Select>, // those with a `*`: matching reads all names
+    patterns: HashMap<String, Select>, // patterns with `*`: matching reads all names
 }
 
 impl Reader<'_> {
@@ -80,7 +80,7 @@ impl Reader<'_> {
         };
         match (from, to) {
             ("^", "$") | ("$", _) | (_, "^") => {
-                return Err(("`^` before a label, or `$` behind one", quoted(line)));
+                return Err(("`^` before a label, or `$` after one", quoted(line)));
             }
             ("^", to) => {
                 let to = self.select(to)?;
@@ -98,7 +98,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The labels that a pattern names.
+    /// The labels that a pattern matches.
     fn select(&mut self, pattern: &str) -> Result<Select, Mismatch> {
         if pattern == "*" {
             return Ok(Select::All);
@@ -128,7 +128,7 @@ fn parse_score(text: &str) -> Result<f32, Mismatch> {
     if score.is_nan() || score == f32::INFINITY { Err(mismatch()) } else { Ok(score) }
 }
 
-/// What stands between the stars of a pattern, backslashes resolved.
+/// The text between the stars of a pattern, backslashes resolved.
 fn pieces(pattern: &str) -> Result<Vec<String>, Mismatch> {
     let mut pieces = vec![String::new()];
     let mut letters = pattern.chars();
@@ -138,7 +138,7 @@ fn pieces(pattern: &str) -> Result<Vec<String>, Mismatch> {
             '*' => pieces.push(String::new()),
             '\\' => match letters.next() {
                 Some(letter @ ('#' | '!' | '^' | '$' | '*' | '\\')) => last.push(letter),
-                _ => return Err(("one of # ! ^ $ * \\ behind a backslash", quoted(pattern))),
+                _ => return Err(("one of # ! ^ $ * \\ after a backslash", quoted(pattern))),
             },
             letter => last.push(letter),
         }
@@ -153,7 +153,7 @@ fn matches(pieces: &[String], name: &str) -> bool {
     else {
         return false;
     };
-    // The leftmost place of each piece leaves most room for those to come.
+    // The leftmost match of each piece leaves the most room for the next ones.
     middle.iter().all(|piece| match rest.split_once(piece.as_str()) {
         Some((_, behind)) => {
             rest = behind;

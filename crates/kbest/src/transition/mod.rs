@@ -1,15 +1,15 @@
 //! Which label may follow which: constraints on paths, from label names, from a file, or from data.
 //!
-//! **What.** [`Transitions`] say for each pair of neighbours whether it is allowed, and likewise which labels may stand
-//! first and last; a pair may also carry a score. They come from a [tagging scheme](crate::scheme) and the names of labels
-//! (no `I-PER` after `O`), from a [file](Transitions::parse), or from the transitions [seen](Transitions::seen) in data, and can
-//! be [joined](Transitions::and). [`Transitions::constrain`] writes them into edges as minus infinity, so that *every*
-//! decoder, k best paths and marginals obey.
+//! **What.** [`Transitions`] say for each pair of neighbouring labels whether it is allowed, and which labels may come
+//! first and last; a pair may also have a score. They come from a [tagging scheme](crate::scheme) and the names of
+//! labels (no `I-PER` after `O`), from a [file](Transitions::parse), or from the transitions [seen](Transitions::seen)
+//! in data, and can be [combined](Transitions::and). [`Transitions::constrain`] writes them into edges as minus
+//! infinity, so that *every* decoder, k best paths and marginals obey them.
 //!
-//! **Cost.** Rules are kept as rules: a scheme takes 12 bytes a label and a pair is judged in constant time. Constrained
-//! edges are made once a model, in `L^2` steps; they are sparse if few pairs are left, else a matrix. **When not.**
-//! What depends on the position (a label that is known, labels that a dictionary allows) belongs into the lattice
-//! ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
+//! **Cost.** Rules are stored as rules: a scheme takes 12 bytes per label, and a pair is checked in constant time.
+//! Constrained edges are built once per model, in `L^2` steps; they are sparse if few pairs are left, otherwise a
+//! matrix. **When not.** Constraints that depend on the position (known labels, labels that a dictionary allows) belong
+//! in the lattice ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
 //!
 //! ```
 //! use kbest::scheme::Tagging;
@@ -17,7 +17,7 @@
 //! use kbest::{Decode, Decoder, Edges, LabelSet, Lattice, Scratch};
 //!
 //! let labels = LabelSet::from_names(["O", "B-PER", "I-PER"]);
-//! let tagging = Tagging::detect(labels.names()).expect("these names spell spans");
+//! let tagging = Tagging::detect(labels.names()).expect("these names encode spans");
 //! let transitions = Transitions::from_names(labels.names(), tagging);
 //! assert!(transitions.allowed(1, 2) && !transitions.allowed(0, 2));
 //!
@@ -43,10 +43,10 @@ use crate::scheme::Tagging;
 use rules::{Rules, Select};
 use tags::TagRule;
 
-/// A score that forbids.
+/// The score of anything forbidden.
 const FORBIDDEN: f32 = f32::NEG_INFINITY;
 
-/// Where a label stands, or goes.
+/// The start of a path, a step between two labels, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Start(usize),
@@ -54,7 +54,7 @@ enum Step {
     End(usize),
 }
 
-/// Rules of one origin.
+/// Rules from one source.
 #[derive(Debug, Clone)]
 enum Part {
     Tags(TagRule),
@@ -62,7 +62,7 @@ enum Part {
 }
 
 impl Part {
-    /// 0 if the step is allowed, minus infinity if it is forbidden, or the score that it was given.
+    /// 0 if the step is allowed, minus infinity if it is forbidden, or its given score.
     #[inline]
     fn score(&self, step: Step) -> f32 {
         match self {
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// Allowed transitions, first and last labels; a step is allowed if all its parts allow it.
+/// Allowed transitions, first and last labels; a step is allowed if all parts allow it.
 #[derive(Debug, Clone)]
 pub struct Transitions {
     labels: usize,
@@ -81,19 +81,19 @@ pub struct Transitions {
 }
 
 impl Transitions {
-    /// No constraints on so many labels.
+    /// No constraints, for this many labels.
     pub fn free(labels: usize) -> Self {
         Transitions { labels, parts: Vec::new() }
     }
 
-    /// What a scheme demands of labels with these names. A label that is no tag counts as outside.
+    /// The constraints of a scheme on labels with these names. A label that is not a tag counts as outside.
     pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>, tagging: Tagging) -> Self {
         let rule = TagRule::new(names, tagging, false);
         Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
     }
 
-    /// As [`Transitions::from_names`], and besides, what is not the tag must never change: with tags before `@`, a path
-    /// through `B-artist@PlayMusic` stays in `PlayMusic`.
+    /// As [`Transitions::from_names`]; in addition, the part of the label that is not the tag must never change: with
+    /// tags before `@`, a path through `B-artist@PlayMusic` stays in `PlayMusic`.
     pub fn from_names_keeping_rest<N: AsRef<str>>(
         names: impl IntoIterator<Item = N>,
         tagging: Tagging,
@@ -102,7 +102,7 @@ impl Transitions {
         Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
     }
 
-    /// Only what occurs in these sequences of labels: pairs, first and last labels.
+    /// Allows only what occurs in these sequences of labels: pairs, first and last labels.
     ///
     /// # Errors
     /// [`Error::LabelOutOfRange`].
@@ -130,10 +130,10 @@ impl Transitions {
         Ok(Transitions { labels, parts: vec![Part::Rules(rules)] })
     }
 
-    /// Both: what either forbids is forbidden, scores are added.
+    /// Combines both: whatever either forbids is forbidden, scores are added.
     ///
     /// # Errors
-    /// [`Error::Shape`] if they are about different numbers of labels.
+    /// [`Error::Shape`] if their numbers of labels differ.
     pub fn and(mut self, other: Transitions) -> Result<Self> {
         if self.labels != other.labels {
             return Err(Error::shape("transitions", format!("{} labels", self.labels), other.labels));
@@ -151,15 +151,15 @@ impl Transitions {
         self.parts.iter().map(|part| part.score(step)).sum()
     }
 
-    /// What the transition from `p` to `y` scores: 0 unless a file gives a score, minus infinity if it is forbidden.
+    /// The score of the transition from `p` to `y`: 0 unless a file gives a score, minus infinity if it is forbidden.
     ///
     /// # Panics
-    /// If a label is out of range; so do all that follow.
+    /// If a label is out of range; so do all methods below.
     pub fn score(&self, p: usize, y: usize) -> f32 {
         self.score_of(Step::Between(p, y))
     }
 
-    /// No transition scores more, nor is its finite magnitude larger.
+    /// The largest score of any transition, and the largest finite magnitude.
     fn largest_scores(&self) -> (f32, f64) {
         let mut largest = (0.0, 0.0);
         for part in &self.parts {
@@ -177,12 +177,12 @@ impl Transitions {
         self.score(p, y) > FORBIDDEN
     }
 
-    /// What a path scores for its first label.
+    /// The score of a path's first label.
     pub fn start(&self, y: usize) -> f32 {
         self.score_of(Step::Start(y))
     }
 
-    /// What a path scores for its last label.
+    /// The score of a path's last label.
     pub fn end(&self, y: usize) -> f32 {
         self.score_of(Step::End(y))
     }

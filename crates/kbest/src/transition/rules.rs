@@ -1,10 +1,10 @@
-//! Rules in the order they were given, of which the last one that matches a step decides.
+//! Rules in the order given; the last one that matches a step decides.
 
 use super::{FORBIDDEN, Step};
 use crate::label::LabelId;
 use std::sync::Arc;
 
-/// Some labels.
+/// A set of labels.
 #[derive(Debug, Clone)]
 pub(super) enum Select {
     One(LabelId),
@@ -31,8 +31,8 @@ impl Select {
     }
 }
 
-/// What is allowed, with its score. Without a rule everything is; the first rule about pairs, first or last labels decides
-/// what the others of its sort are that no rule names: forbidden if it allows, allowed if it forbids.
+/// What is allowed, with its score. Without rules everything is; the first rule about pairs, first labels or last
+/// labels sets the default for those that no rule names: forbidden if it allows, allowed if it forbids.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     labels: usize,
@@ -43,7 +43,7 @@ pub(super) struct Rules {
     end: Option<Vec<f32>>,
 }
 
-/// What holds for the others if this is the first rule.
+/// The default for all others if this is the first rule.
 fn rest_of(score: f32) -> f32 {
     if score == FORBIDDEN { 0.0 } else { FORBIDDEN }
 }
@@ -60,7 +60,7 @@ impl Rules {
         }
     }
 
-    /// Forbids everything that no rule to come allows.
+    /// Forbids everything that no later rule allows.
     pub(super) fn forbid_all(&mut self) {
         self.rest = Some(FORBIDDEN);
         self.start = Some(vec![FORBIDDEN; self.labels]);
@@ -96,7 +96,7 @@ impl Rules {
         }
     }
 
-    /// The largest score that a pair may have, but at least 0, and the largest finite magnitude.
+    /// The largest score of any pair, at least 0, and the largest finite magnitude.
     pub(super) fn largest_scores(&self) -> (f32, f64) {
         let scores = || self.pairs.iter().map(|&(_, score)| score).filter(|score| score.is_finite());
         (scores().fold(0.0, f32::max), scores().map(|score| f64::from(score.abs())).fold(0.0, f64::max))

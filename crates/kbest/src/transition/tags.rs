@@ -1,10 +1,10 @@
-//! What a tagging scheme demands, judged from the roles and types of two labels.
+//! The constraints of a tagging scheme, from the roles and types of two labels.
 
 use super::Step;
 use crate::label::LabelSetBuilder;
 use crate::scheme::{Role, Scheme, Tagging};
 
-/// A label, its strings as numbers.
+/// A label, with its strings as numbers.
 #[derive(Debug, Clone, Copy)]
 struct Ids {
     role: Role,
@@ -12,7 +12,7 @@ struct Ids {
     rest: u32,
 }
 
-/// A scheme over the labels of a model.
+/// A scheme applied to the labels of a model.
 #[derive(Debug, Clone)]
 pub(super) struct TagRule {
     scheme: Scheme,
@@ -41,7 +41,7 @@ impl TagRule {
     #[inline]
     pub(super) fn allows(&self, step: Step) -> bool {
         match step {
-            // Outside a sequence is outside a span.
+            // Positions outside the sequence count as outside a span.
             Step::Start(y) => self.scheme.allows(Role::Outside, self.tags[y].role, false),
             Step::End(y) => self.scheme.allows(self.tags[y].role, Role::Outside, false),
             Step::Between(p, y) => {

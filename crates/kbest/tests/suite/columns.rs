@@ -236,7 +236,7 @@ fn errors_say_where_and_what() {
     let conllu = || ReaderOptions::conllu("upos").unwrap().labelled(true);
     assert_eq!(
         complaint(b"# c\n1\tx\n", &conllu()),
-        "data:2: expected 10 fields between tabs, got 2 in \"1\\tx\""
+        "data:2: expected 10 fields separated by tabs, got 2 in \"1\\tx\""
     );
     assert!(complaint(b"x\t_\t_\t_\t_\t_\t_\t_\t_\t_\n", &conllu()).contains("a word number"));
     assert!(complaint(b"1\t_\t_\t\t_\t_\t_\t_\t_\t_\n", &conllu()).contains("a value or _ in upos"));
@@ -281,12 +281,12 @@ fn a_broken_archive_is_an_error() {
     assert_eq!(read_all(&whole, &ReaderOptions::columns()).unwrap()[0].len(), 20_000);
     for length in [3, 11, whole.len() / 2, whole.len() - 4] {
         let text = complaint(&whole[..length], &ReaderOptions::columns());
-        assert!(text.contains("expected a whole gzip archive, got one that breaks off"), "{length}: {text}");
+        assert!(text.contains("expected a complete gzip archive, got a truncated one"), "{length}: {text}");
     }
     let mut damaged = whole.clone();
     let last = damaged.len() - 6;
     damaged[last] ^= 0xff; // the checksum
-    assert!(complaint(&damaged, &ReaderOptions::columns()).contains("a whole gzip archive"));
+    assert!(complaint(&damaged, &ReaderOptions::columns()).contains("a complete gzip archive"));
 }
 
 #[cfg(feature = "gzip")]
@@ -311,7 +311,10 @@ fn files_are_unpacked_by_name_or_by_their_first_bytes() {
     for bytes in [&b""[..], b"\x1f", text] {
         let error = open("columns-test-bad.gz", bytes).unwrap_err();
         assert!(matches!(error, Error::Data { .. }), "{error:?}");
-        assert!(error.to_string().contains("columns-test-bad.gz: expected a whole gzip archive"), "{error}");
+        assert!(
+            error.to_string().contains("columns-test-bad.gz: expected a complete gzip archive"),
+            "{error}"
+        );
     }
 }
 

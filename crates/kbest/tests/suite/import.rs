@@ -147,15 +147,15 @@ fn any_model_is_loaded_by_its_first_bytes() {
     for (bytes, expected) in [
         (&b""[..], "got an empty file"),
         (b"x", "got a file that begins with x"),
-        (b"kbest", "expected a file of kbest, got one that begins with"), // whose magic number is cut short
+        (b"kbest", "expected a kbest file, got one that begins with"), // whose magic number is cut short
         (b"kbest\x1a\r\nmodel", "expected a header of 64 bytes"),
         (&ours[..ours.len() - 1], "as the header says"),
         (b"version: 100\n", "model:"),
         (b"lCRF", "model:"),
         (b"#mdl#2#8\n", "model:"),
-        (b"\x64\0\0\0rest", "a binary model of CRF++"),
+        (b"\x64\0\0\0rest", "a binary CRF++ model"),
         #[cfg(feature = "gzip")]
-        (b"\x1f\x8bcut", "a whole gzip archive"),
+        (b"\x1f\x8bcut", "a complete gzip archive"),
     ] {
         std::fs::write(&path, bytes).unwrap();
         let error = Model::load_any(&path).unwrap_err().to_string();
@@ -163,7 +163,7 @@ fn any_model_is_loaded_by_its_first_bytes() {
         assert!(Model::from_any_bytes(bytes, "bytes").is_err());
     }
     let error = Model::from_any_bytes(b"{}", "f").unwrap_err().to_string();
-    let all = "f: expected a model of kbest or CRFsuite, or a text model of CRF++ (crf_learn -t) or Wapiti";
+    let all = "f: expected a kbest or CRFsuite model, or a text model of CRF++ (crf_learn -t) or Wapiti";
     assert_eq!(error, format!("{all}, got a file that begins with {{}}"));
     assert!(matches!(Model::load_any(folder.path().join("none")), Err(Error::Io { .. })));
     assert!(matches!(Model::load_any(folder.path()), Err(Error::Io { .. })));
@@ -248,12 +248,12 @@ fn origins() {
             let packed = packed(bytes);
             assert_eq!(import::from_bytes(&packed, "model").unwrap().labels().len(), 2);
             let error = import::from_bytes(&packed[..packed.len() - 9], "model").unwrap_err();
-            assert!(error.to_string().contains("a whole gzip archive"), "{error}");
+            assert!(error.to_string().contains("a complete gzip archive"), "{error}");
         }
     }
     let complaints = [
         (&b""[..], "an empty file"),
-        (b"d\0\0\0\0\0\0\0", "a binary model of CRF++"),
+        (b"d\0\0\0\0\0\0\0", "a binary CRF++ model"),
         (b"\x7fELF", "begins with \\x7fELF"),
     ];
     for (bytes, expected) in complaints {
@@ -284,7 +284,7 @@ fn text_errors_name_the_line() {
         ("xsize: 2", "xsize: 1", "at least 2 columns"),
         ("xsize: 2\n", "xsize: 2\nmore\n", "model:5: expected a blank line"),
         ("X\nÄ Y\n", "", "expected labels, got none"),
-        ("X\nÄ Y\n", "X\nX\n", "\"X\" again, in line 7"),
+        ("X\nÄ Y\n", "X\nX\n", "\"X\" repeated in line 7"),
         ("U1:%x[-1,1]", "U1:%x[-1,1", "template model:10: "),
         ("4 B\n", "B\n", "model:14: "),
         ("4 B\n", "4 C\n", "model:14: "),
@@ -310,7 +310,7 @@ fn text_errors_name_the_line() {
         ("#qrk#2", "#qrk#0", "expected labels, got none"),
         ("4:u0:b,", "4:U0:b,", "model:13: expected a feature that begins with u, b or *"),
         ("4:u0:b,", "4:u0:a,", "each feature once"),
-        ("\n15=", "\n18=", "model:23: expected a place below 18, got 18"),
+        ("\n15=", "\n18=", "model:23: expected an index below 18, got 18"),
         ("\n2=", "\n1=", "1 twice"),
         ("0x1p3", "0x1p999", "model:23: expected a finite number"),
         ("0x1p3", "", "model:23: "),

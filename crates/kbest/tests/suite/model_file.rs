@@ -123,7 +123,7 @@ fn damage_is_found() {
     let error = Model::from_bytes(b"not a model at all", "text").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "text: expected a file of kbest, got one that begins with \"not a model at a\""
+        "text: expected a kbest file, got one that begins with \"not a model at a\""
     );
     let mut later = bytes;
     later[24] = 9;
@@ -260,21 +260,21 @@ fn the_format_of_the_text_is_remembered() {
         (["conllu", "comma", "upos", "form", "no"], "unknown separator `comma`"),
         (["conllu", "tab", "pos", "form", "no"], "unknown CoNLL-U field `pos`"),
         (["conllu", "tab", "upos", "", "no"], "unknown CoNLL-U field ``"),
-        (["conllu", "tab", "upos", "form", "si"], "answer for colon-words `si`"),
+        (["conllu", "tab", "upos", "form", "si"], "value of colon-words `si`"),
     ] {
         let mut sections = whole.clone();
         sections[at].1 = words.concat().into_bytes();
         let ends = words.iter().scan(0, |end, word| (*end += word.len() as u32, Some(*end)).1);
         sections[at + 1].1 = ends.flat_map(u32::to_le_bytes).collect();
         let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err().to_string();
-        assert!(error.starts_with("f: expected the format of a text") && error.contains(message), "{error}");
+        assert!(error.starts_with("f: expected a text format") && error.contains(message), "{error}");
     }
     let mut sections = whole;
     sections[at + 1].1.truncate(16);
     let without_the_last = sections[at].1.len() - 2;
     sections[at].1.truncate(without_the_last);
     let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
-    assert_eq!(error.to_string(), "f: expected five words on the format of text, got 4");
+    assert_eq!(error.to_string(), "f: expected five words that describe the text format, got 4");
 }
 
 /// Before there was a section for it, the format stood among the texts about the model.

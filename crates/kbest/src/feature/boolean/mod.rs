@@ -1,25 +1,27 @@
 //! Boolean features as Rust functions: the framework of the CarpeDiem paper (Esposito and Radicioni 2009, section 5).
 //!
-//! **What.** A *vertical* feature says yes or no to a label at a position, a *horizontal* one to two neighbouring labels;
-//! both see the whole observation, of whatever type it is. With a weight for every feature,
+//! **What.** A *vertical* feature is true or false of a label at a position, a *horizontal* one of two neighbouring
+//! labels; both see the whole observation, which can be of any type. With a weight for every feature,
 //!
 //! ```text
 //! node[t][y]    = sum over vertical features   phi of w_phi * phi(x, t, y)
 //! edge[t][p][y] = sum over horizontal features phi of w_phi * phi(x, t, p, y)
 //! ```
 //!
-//! **Bounds.** Features come in sets of which at most one member fires at a time. The best weights of all horizontal
-//! sets, added, bound every edge from above without looking at one ([`EdgeBound::ExclusiveSets`]); without such knowledge
-//! every feature is a set of its own and the bound is the sum of positive weights. That is what lets CarpeDiem and A*
-//! leave most edges unread: features on edges that see the observation are asked on demand, where a decoder opens an edge,
-//! and nowhere else. Why no edge exceeds the bound even after rounding: both are added in `f64` in the same order, every term of the bound is
-//! at least that of the edge, rounding is monotone, and the bound is rounded up to the score type, the edge to nearest.
+//! **Bounds.** Features come in sets of which at most one member fires at a time. The sum of the best weights of all
+//! horizontal sets bounds every edge from above without evaluating any ([`EdgeBound::ExclusiveSets`]); without such
+//! knowledge every feature is a set of its own and the bound is the sum of the positive weights. This lets CarpeDiem
+//! and A* skip most edges: horizontal features that see the observation are evaluated on demand, only where a decoder
+//! opens an edge. No edge exceeds the bound even after rounding: both are summed in `f64` in the same order, every term
+//! of the bound is at least that of the edge, rounding is monotone, and the bound is rounded up to the score type, the
+//! edge to nearest.
 //!
-//! **Cost.** `T L` calls per vertical set; a horizontal set that only sees labels is asked `L^2` times per model, one that sees
-//! the observation at most `L^2` times per step, each time a decoder passes. **When not.** Features that are strings of the
-//! input go through an [`Extractor`](super::Extractor): a lookup, not a call for every label.
+//! **Cost.** `T L` calls per vertical set; a horizontal set that sees only labels is evaluated `L^2` times per model,
+//! one that sees the observation at most `L^2` times per step, each time a decoder passes. **When not.** Features that
+//! are strings of the input should go through an [`Extractor`](super::Extractor): one look-up instead of one call per
+//! label.
 //!
-//! **Training.** [`BooleanModel`](crate::model::BooleanModel) joins features with weights, and every trainer of
+//! **Training.** [`BooleanModel`](crate::model::BooleanModel) combines features with weights, and every trainer of
 //! [`train`](crate::train) learns them from a [`BooleanTrainingSet`](crate::train::BooleanTrainingSet).
 //!
 //! ```
@@ -59,17 +61,17 @@ type VerticalSet<O> = dyn Fn(&O, usize, LabelId) -> Option<usize> + Send + Sync;
 type ObservingSet<O> = dyn Fn(&O, usize, LabelId, LabelId) -> Option<usize> + Send + Sync;
 type LabelSet = dyn Fn(LabelId, LabelId) -> Option<usize> + Send + Sync;
 
-/// What is labelled: anything, and how many positions it has. Edges on demand share it.
+/// The thing to label, of any type, and its number of positions. Edges on demand share it.
 #[derive(Debug)]
 pub struct Observation<O: ?Sized> {
-    /// What features see.
+    /// What the features see.
     pub content: Arc<O>,
     /// Number of positions `T`.
     pub positions: usize,
 }
 
 impl<O: ?Sized> Observation<O> {
-    /// An observation with so many positions.
+    /// An observation with this many positions.
     pub fn new(content: impl Into<Arc<O>>, positions: usize) -> Self {
         Observation { content: content.into(), positions }
     }
@@ -81,10 +83,10 @@ impl<O: ?Sized> Clone for Observation<O> {
     }
 }
 
-/// What bounds the edges from above.
+/// An upper bound on the edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeBound {
-    /// The largest edge. Edges on demand, which nobody has looked at, take the next bound instead.
+    /// The largest edge. Edges on demand, which are not computed in advance, use the next bound instead.
     Exact,
     /// The sum of the best weight of each set.
     ExclusiveSets,
@@ -125,13 +127,13 @@ impl<O: ?Sized> HorizontalSet<O> {
     }
 }
 
-/// The number of a feature, from its place in its set; a place that the set does not have is none.
+/// The number of a feature, from its index in its set; `None` for an index that the set does not have.
 #[inline]
 fn member_of(features: &Range<usize>, member: Option<usize>) -> Option<usize> {
     member.filter(|&member| member < features.len()).map(|member| features.start + member)
 }
 
-/// The score of an edge: weights of what fires, set by set.
+/// The score of an edge: the weights of the features that fire, set by set.
 fn edge_score<O: ?Sized, S: Float>(
     sets: &[HorizontalSet<O>],
     weights: &[S],
@@ -144,7 +146,7 @@ fn edge_score<O: ?Sized, S: Float>(
     S::from_f64(fired.map(|feature| weights[feature].to_f64()).sum())
 }
 
-/// Features over observations of type `O`, numbered in the order they are added.
+/// Features over observations of type `O`, numbered in the order they were added.
 pub struct BooleanFeatures<O: ?Sized> {
     labels: usize,
     features: usize,
@@ -174,14 +176,14 @@ impl<S: Float> Scored<S> {
     /// The lattice that every decoder reads.
     ///
     /// # Errors
-    /// [`Error::IllegalScore`] if weights added up to infinity.
+    /// [`Error::IllegalScore`] if weights add up to infinity.
     pub fn lattice(&self) -> Result<Lattice<'_, S>> {
         Lattice::new(self.nodes.as_slice(), &self.edges)
     }
 }
 
 /// # Adding features
-/// Each returns the numbers of the features it added: their places among the weights.
+/// Each method returns the numbers of the features it added: their indices among the weights.
 impl<O: ?Sized + 'static> BooleanFeatures<O> {
     /// No features yet, over labels `0..labels`.
     pub fn new(labels: usize) -> Self {
@@ -199,7 +201,7 @@ impl<O: ?Sized + 'static> BooleanFeatures<O> {
         self.vertical_set(1, move |x, t, y| fires(x, t, y).then_some(0)).start
     }
 
-    /// A set of vertical features of which at most one fires: the function says which.
+    /// A set of vertical features of which at most one fires: the function returns which.
     pub fn vertical_set(
         &mut self,
         members: usize,
@@ -218,7 +220,7 @@ impl<O: ?Sized + 'static> BooleanFeatures<O> {
         self.horizontal_set(1, move |x, t, p, y| fires(x, t, p, y).then_some(0)).start
     }
 
-    /// A set of horizontal features of which at most one fires: the function says which. It may see the observation.
+    /// A set of horizontal features of which at most one fires: the function returns which. It may see the observation.
     pub fn horizontal_set(
         &mut self,
         members: usize,
@@ -241,12 +243,12 @@ impl<O: ?Sized + 'static> BooleanFeatures<O> {
         self.vertical_set(features.len(), move |x, t, y| only(features.iter().map(|fires| fires(x, t, y))))
     }
 
-    /// One horizontal feature that sees the labels alone.
+    /// One horizontal feature that sees only the labels.
     pub fn transition(&mut self, fires: impl Fn(LabelId, LabelId) -> bool + Send + Sync + 'static) -> usize {
         self.transition_set(1, move |p, y| fires(p, y).then_some(0)).start
     }
 
-    /// A set of horizontal features that see the labels alone, of which at most one fires: the function says which.
+    /// A set of horizontal features that see only the labels, of which at most one fires: the function returns which.
     pub fn transition_set(
         &mut self,
         members: usize,
@@ -255,7 +257,7 @@ impl<O: ?Sized + 'static> BooleanFeatures<O> {
         self.push_horizontal(members, Horizontal::Labels(Arc::new(fires)))
     }
 
-    /// A feature for each pair of labels, `p * L + y`: always exactly one of them fires.
+    /// One feature for each pair of labels, `p * L + y`: exactly one of them always fires.
     pub fn label_bigrams(&mut self) -> Range<usize> {
         let labels = self.labels;
         self.transition_set(labels * labels, move |p, y| Some(p as usize * labels + y as usize))
@@ -270,7 +272,7 @@ impl<O: ?Sized + 'static> BooleanFeatures<O> {
     }
 }
 
-/// Which of them is true, if any: at most one may be.
+/// The index of the true one, if any: at most one may be true.
 fn only(mut fired: impl Iterator<Item = bool>) -> Option<usize> {
     let first = fired.position(|fires| fires)?;
     debug_assert!(!fired.any(|fires| fires), "features of one set must not fire together");
@@ -284,12 +286,12 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.labels
     }
 
-    /// Number of features: as many weights are needed.
+    /// Number of features, which is the number of weights needed.
     pub fn len(&self) -> usize {
         self.features
     }
 
-    /// True if no feature was added.
+    /// True if no feature has been added.
     pub fn is_empty(&self) -> bool {
         self.features == 0
     }
@@ -299,13 +301,13 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.horizontal.iter().any(|set| matches!(set.fires, Horizontal::Observing(_)))
     }
 
-    /// The sizes of all sets, vertical ones first: what tells the features of one program from those of another.
+    /// The sizes of all sets, vertical ones first: they distinguish the features of different programs.
     pub fn set_sizes(&self) -> impl Iterator<Item = usize> {
         let vertical = self.vertical.iter().map(|(features, _)| features.len());
         vertical.chain(self.horizontal.iter().map(|set| set.features.len()))
     }
 
-    /// Refuses weights that are not one legal score per feature.
+    /// Rejects weights that are not exactly one legal score per feature.
     pub(crate) fn check<S: Float>(&self, weights: &[S]) -> Result<()> {
         if weights.len() != self.features {
             return Err(Error::shape("weights", format!("{} features", self.features), weights.len()));
@@ -331,7 +333,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.horizontal.iter().filter_map(move |set| set.fired(x, t, p, y))
     }
 
-    /// The node scores of an observation, `T x L`, into `out`.
+    /// Writes the node scores of an observation, `T x L`, into `out`.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one weight per feature, [`Error::IllegalScore`] for NaN or plus infinity.
@@ -353,10 +355,10 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         Ok(())
     }
 
-    /// The edges of a model whose horizontal features see the labels alone: one matrix for all observations.
+    /// The edges of a model whose horizontal features see only the labels: one matrix for all observations.
     ///
     /// # Errors
-    /// As [`BooleanFeatures::node_scores`], and [`Error::Shape`] if a horizontal feature may see the observation.
+    /// As for [`BooleanFeatures::node_scores`], and [`Error::Shape`] if a horizontal feature may see the observation.
     pub fn shared_edges<S: Float>(&self, weights: &[S], bound: EdgeBound) -> Result<Edges<S>> {
         self.check(weights)?;
         let mut scores = Vec::with_capacity(self.labels * self.labels);
@@ -365,7 +367,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
             for set in &self.horizontal {
                 let Horizontal::Labels(fires) = &set.fires else {
                     let got = "one that sees the observation";
-                    return Err(Error::shape("horizontal features", "features of labels alone", got));
+                    return Err(Error::shape("horizontal features", "features that see only labels", got));
                 };
                 sum += member_of(&set.features, fires(p, y)).map_or(0.0, |feature| weights[feature].to_f64());
             }
@@ -375,10 +377,10 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
     }
 
-    /// The edges of an observation: one matrix if no horizontal feature sees it, else on demand.
+    /// The edges of an observation: one matrix if no horizontal feature sees it, otherwise on demand.
     ///
     /// # Errors
-    /// As [`BooleanFeatures::node_scores`].
+    /// As for [`BooleanFeatures::node_scores`].
     pub fn edges<S: Float>(
         &self,
         observation: &Observation<O>,
@@ -395,7 +397,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
     /// Node scores and edges of an observation.
     ///
     /// # Errors
-    /// As [`BooleanFeatures::node_scores`].
+    /// As for [`BooleanFeatures::node_scores`].
     pub fn score<S: Float>(
         &self,
         observation: &Observation<O>,
@@ -407,8 +409,8 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         Ok(Scored { nodes, edges: self.edges(observation, weights, bound)? })
     }
 
-    /// Visits the features that fire along a path, position by position, vertical ones first: what a trainer rewards or
-    /// punishes. Their weights, added, are the path's score.
+    /// Visits the features that fire along a path, position by position, vertical ones first: the features that a
+    /// trainer rewards or penalises. The sum of their weights is the path's score.
     pub fn visit_path(&self, observation: &O, path: &[LabelId], mut visit: impl FnMut(usize)) {
         for (t, &y) in path.iter().enumerate() {
             self.fired_vertical(observation, t, y).for_each(&mut visit);
@@ -431,7 +433,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         }
     }
 
-    /// Visits all horizontal features that fire at the step into position `t`: two labels, feature.
+    /// Visits all horizontal features that fire in the step to position `t`: two labels, feature.
     pub(crate) fn visit_edges(
         &self,
         observation: &O,
@@ -443,7 +445,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         }
     }
 
-    /// Visits the features of labels alone wherever they fire: two labels, feature.
+    /// Visits the features that see only labels, wherever they fire: two labels, feature.
     fn visit_transitions(&self, mut visit: impl FnMut(LabelId, LabelId, usize)) {
         for set in &self.horizontal {
             let Horizontal::Labels(fires) = &set.fires else { continue };
@@ -476,7 +478,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         Edges::callback(self.labels, score, move |_| bound, magnitude)
     }
 
-    /// Runs `then` with the bound, which borrows the weights set by set.
+    /// Calls `then` with the bound, which borrows the weights set by set.
     fn with_bound<S: Float, R>(
         &self,
         weights: &[S],

@@ -1,13 +1,13 @@
-//! Where features of labels alone fire: what a trainer or an ensemble changes when such a feature's weight changes.
+//! Where features that see only labels fire: the edges to change when a trainer or an ensemble changes such a weight.
 
 use super::BooleanFeatures;
 use crate::label::LabelId;
 
-/// Where the features of labels alone fire, feature by feature.
+/// Where the features that see only labels fire, feature by feature.
 #[derive(Debug, Clone)]
 pub(crate) struct TransitionTable {
     starts: Vec<usize>,             // features + 1
-    pairs: Vec<(LabelId, LabelId)>, // of feature after feature
+    pairs: Vec<(LabelId, LabelId)>, // feature by feature
 }
 
 impl TransitionTable {

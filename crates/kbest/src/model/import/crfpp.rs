@@ -6,10 +6,10 @@
 //! maxid: 118427             number of weights
 //! xsize: 2                  number of columns
 //!                           (a blank line after each section)
-//! B-NP ...                  labels, a line each
+//! B-NP ...                  labels, one per line
 //! U00:%x[-2,0] ...          templates
-//! 361 U00:# ...             features: place of the first weight, feature string
-//! -0.0731 ...               weights: L a feature U, [label before][label] a feature B
+//! 361 U00:# ...             features: index of the first weight, feature string
+//! -0.0731 ...               weights: L per U feature, [label before][label] per B feature
 //! ```
 
 use super::text::{Text, shown};
@@ -35,7 +35,7 @@ impl Feature<'_> {
     }
 }
 
-/// A model from the text that CRF++ wrote; `file` is what errors call it.
+/// A model from the text that CRF++ wrote; `file` is its name in errors.
 ///
 /// # Errors
 /// [`Error::Data`] with the line, [`Error::Template`] for its templates.
@@ -62,7 +62,7 @@ pub fn crfpp(bytes: &[u8], file: &str) -> Result<Model> {
     }
     let features = read_features(&mut text)?;
     let keys = |of_edges| features.iter().filter(move |one| one.is_edge() == of_edges).map(|one| one.key);
-    let twice = |()| text.error("each feature once", "one of them twice");
+    let twice = |()| text.error("each feature once", "a repeated one");
     let (node_keys, edge_keys) =
         (dictionary(keys(false)).map_err(twice)?, dictionary(keys(true)).map_err(twice)?);
     check_blocks(&features, labels.len() as u64, weight_count, &text)?;
@@ -88,7 +88,7 @@ fn read_labels(text: &mut Text<'_>) -> Result<LabelSet> {
         return Err(text.error("labels", "none"));
     }
     label_set(&names).map_err(|twice| {
-        let got = format!("{:?} again, in line {}", names[twice], first + twice as u64);
+        let got = format!("{:?} repeated in line {}", names[twice], first + twice as u64);
         text.error("each label once", got)
     })
 }
@@ -101,7 +101,7 @@ fn read_template(text: &mut Text<'_>, file: &str) -> Result<Template> {
     }
     Template::parse_bytes(&section[..end], file).map_err(|mut error| {
         if let Error::Template { line, .. } = &mut error {
-            *line += before; // it counted from the first template
+            *line += before; // it was counted from the first template
         }
         error
     })
@@ -123,7 +123,7 @@ fn read_features<'a>(text: &mut Text<'a>) -> Result<Vec<Feature<'a>>> {
     Ok(features)
 }
 
-/// The weights of each feature must be there and belong to it alone.
+/// The weights of each feature must exist, and belong to no other feature.
 fn check_blocks(features: &[Feature<'_>], labels: u64, weights: u64, text: &Text<'_>) -> Result<()> {
     let error = |feature: &Feature<'_>, expected: String| {
         let got = format!("{} in line {}", feature.start, feature.line);
@@ -131,7 +131,7 @@ fn check_blocks(features: &[Feature<'_>], labels: u64, weights: u64, text: &Text
     };
     let mut by_start: Vec<&Feature<'_>> = features.iter().collect();
     by_start.sort_by_key(|feature| feature.start);
-    let mut free = 0; // where the next feature may begin
+    let mut free = 0; // the first weight not taken yet
     for feature in by_start {
         if feature.start < free {
             return Err(error(feature, format!("a feature whose weights begin at {free} or later")));
@@ -149,7 +149,7 @@ fn check_blocks(features: &[Feature<'_>], labels: u64, weights: u64, text: &Text
 }
 
 fn read_weights(text: &mut Text<'_>, count: u64, factor: f64) -> Result<Vec<f32>> {
-    let mut weights = Vec::new(); // as many as there are lines, whatever `count` says
+    let mut weights = Vec::new(); // grows with the lines read, whatever `count` says
     for _ in 0..count {
         let line = text.expect("a weight")?;
         let weight = (text.weight(line)? * factor) as f32;

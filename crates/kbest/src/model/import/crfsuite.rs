@@ -7,9 +7,9 @@
 //!         links: for each number the offset of its record          -- once for labels, once for attributes
 //! ```
 //!
-//! All numbers are 32 bits wide, little-endian, unless said otherwise. The hash tables of the two databases are not
-//! needed, since all strings are listed by number, and neither are `LFRF` and `AFRF`, which list features by label and by
-//! attribute: `FEAT` says the same.
+//! All numbers are 32 bits wide and little-endian, unless noted. The hash tables of the two databases are not needed,
+//! since all strings are listed by number; neither are `LFRF` and `AFRF`, which list features by label and by
+//! attribute, because `FEAT` contains the same.
 
 use super::text::shown;
 use super::{Model, dictionary, label_set, ranked};
@@ -65,17 +65,17 @@ impl<'a> Piece<'a> {
         Ok(f64::from_le_bytes(bytes.try_into().expect("the piece has eight bytes")))
     }
 
-    /// Refuses anything but this mark.
+    /// Rejects anything but this mark.
     fn mark(&self, offset: usize, mark: &str) -> Result<()> {
         let got = self.piece(offset, mark.len(), mark)?.bytes;
         if got == mark.as_bytes() { Ok(()) } else { Err(self.error(offset, mark, shown(got))) }
     }
 }
 
-/// A model from the bytes of CRFsuite's file; `file` is what errors call it.
+/// A model from the bytes of CRFsuite's file; `file` is its name in errors.
 ///
 /// # Errors
-/// [`Error::Data`], with the byte where something is wrong.
+/// [`Error::Data`], with the byte of the fault.
 pub fn crfsuite(bytes: &[u8], file: &str) -> Result<Model> {
     let whole = Piece { bytes, start: 0, file };
     let header = whole.piece(0, HEADER, "the header of a CRFsuite model")?;
@@ -93,7 +93,7 @@ pub fn crfsuite(bytes: &[u8], file: &str) -> Result<Model> {
     let labels = text_labels(whole, field(32)?, &names)?;
     let attributes_at = field(36)?;
     let keys = dictionary(attributes.iter().copied())
-        .map_err(|()| whole.error(attributes_at, "each attribute once", "one of them twice"))?;
+        .map_err(|()| whole.error(attributes_at, "each attribute once", "a repeated one"))?;
     let features = Features::read(whole, field(28)?, names.len(), attributes.len())?;
 
     let mut nodes = NodeWeightsBuilder::new(names.len());
@@ -125,7 +125,7 @@ fn text_labels(whole: Piece<'_>, offset: usize, names: &[&[u8]]) -> Result<Label
         return Err(whole.error(offset, "labels", "none"));
     }
     label_set(&texts)
-        .map_err(|twice| whole.error(offset, "each label once", format_args!("{:?} again", texts[twice])))
+        .map_err(|twice| whole.error(offset, "each label once", format_args!("{:?} repeated", texts[twice])))
 }
 
 /// The strings of a database, by number.
@@ -142,7 +142,7 @@ fn strings<'a>(whole: Piece<'a>, offset: usize, count: usize, what: &str) -> Res
         return Err(header.error(16, format_args!("{count} {what}, as in the model's header"), listed));
     }
     let links = base.piece(header.number(20, "links")? as usize, listed.saturating_mul(4), "links")?;
-    let mut strings = Vec::with_capacity(listed); // the links lie in the file, so there are not more than it has bytes
+    let mut strings = Vec::with_capacity(listed); // the links are in the file, so there are no more than it has bytes
     let mut total = 0usize;
     for number in 0..listed {
         let record = links.number(number * 4, "link")? as usize;
@@ -153,7 +153,7 @@ fn strings<'a>(whole: Piece<'a>, offset: usize, count: usize, what: &str) -> Res
         let length = base.number(record.saturating_add(4), "the length of a string")? as usize;
         let string = base.piece(record.saturating_add(8), length, "a string")?;
         let Some(string) = string.bytes.strip_suffix(b"\0") else {
-            return Err(string.error(0, "a string with a zero byte at its end", shown(string.bytes)));
+            return Err(string.error(0, "a string that ends with a zero byte", shown(string.bytes)));
         };
         total = total.saturating_add(length);
         if total > base.bytes.len() {
@@ -210,7 +210,7 @@ impl Features {
         let twice = states.windows(2).any(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1));
         let pair = |pair: &EdgeWeight| (pair.from, pair.to);
         if twice || transitions.windows(2).any(|two| pair(&two[0]) == pair(&two[1])) {
-            return Err(all.error(0, "each feature once", "one of them twice"));
+            return Err(all.error(0, "each feature once", "a repeated one"));
         }
         Ok(Features { states, transitions })
     }

@@ -19,8 +19,8 @@ fn number(text: &str) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// What follows `0x`: hexadecimal digits with or without a point, then the power of two. Exact for all that fits a
-/// double, rounded to nearest otherwise (twice, if the result is subnormal).
+/// Parses what follows `0x`: hexadecimal digits with or without a point, then the power of two. Exact if the value fits
+/// a double, otherwise rounded to nearest (twice, if the result is subnormal).
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, power) = match text.split_once(['p', 'P']) {
         Some((digits, power)) => (digits, parse_power(power)?),
@@ -37,7 +37,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
         if mantissa >> 60 == 0 {
             mantissa = mantissa << 4 | digit;
         } else {
-            mantissa |= u64::from(digit != 0); // far below the last bit of a double: only whether there is anything
+            mantissa |= u64::from(digit != 0); // far below the last bit of a double: it only matters whether it is 0
             exponent = exponent.saturating_add(4);
         }
     }
@@ -49,14 +49,14 @@ fn parse_power(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let magnitude = digits.parse::<i64>().unwrap_or(i64::MAX); // only too many digits are left to go wrong
+    let magnitude = digits.parse::<i64>().unwrap_or(i64::MAX); // can only fail because of too many digits
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
 /// `value * 2^exponent`, in steps whose factors are doubles.
 fn times_power_of_two(mut value: f64, exponent: i64) -> f64 {
     const STEP: i64 = 1000; // 2^1000 and 2^-1000 are normal
-    let mut left = exponent.clamp(-3 * STEP, 3 * STEP); // beyond that it is 0 or infinite anyway
+    let mut left = exponent.clamp(-3 * STEP, 3 * STEP); // beyond that, the result is 0 or infinite anyway
     while left != 0 {
         let step = left.clamp(-STEP, STEP);
         value *= 2f64.powi(step as i32);

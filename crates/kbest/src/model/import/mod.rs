@@ -1,8 +1,8 @@
 //! Models of other programs: CRFsuite, CRF++ and Wapiti.
 //!
-//! **What.** [`read`] finds out from a file's first bytes which program wrote it and makes a [`Model`] that gives the same
-//! labels as that program; k best paths, marginals and every decoder come with it. There is a function a format for bytes
-//! that are in memory already.
+//! **What.** [`read`] recognises from a file's first bytes which program wrote it, and builds a [`Model`] that returns
+//! the same labels as that program, and that works with every decoder, k best paths and marginals. For bytes that are
+//! already in memory there is one function per format.
 //!
 //! | program | model | features | input for tagging |
 //! |---|---|---|---|
@@ -10,13 +10,13 @@
 //! | CRF++ | text (`crf_learn -t`) | [`FeatureSource::Template`](crate::feature::FeatureSource::Template) | columns |
 //! | Wapiti | text, of type `maxent` or `crf` | [`FeatureSource::Patterns`](crate::feature::FeatureSource::Patterns) | columns |
 //!
-//! **Trust.** None: every count, offset and length is checked before it is used, memory follows the size of the file and
-//! not the numbers in it, and whatever is wrong is an error with its line or byte.
+//! **Trust.** None: every count, offset and length is checked before it is used, memory depends on the size of the file
+//! and not on the numbers in it, and every fault is an error with its line or byte.
 //!
-//! **What differs.** Weights become `f32`, as CRF++ itself has them: two paths whose scores in double precision agree to
-//! about seven digits may change places. Page: `docs/formats/import.md`.
+//! **What differs.** Weights become `f32`, as in CRF++ itself: two paths whose scores in double precision agree to
+//! about seven digits may swap places. Page: `docs/formats/import.md`.
 //!
-//! **Cost.** One pass over the file, which is held in memory beside the model while it lasts.
+//! **Cost.** One pass over the file, which is in memory together with the model during the import.
 //!
 //! ```
 //! use kbest::{Sequence, Tagger, model::import};
@@ -62,7 +62,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The origin of the model that begins with these bytes, if it is known.
+    /// The origin of the model that begins with these bytes, if known.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let begins =
             [(Origin::CrfSuite, &b"lCRF"[..]), (Origin::Crfpp, b"version:"), (Origin::Wapiti, b"#mdl#")];
@@ -79,11 +79,11 @@ impl Origin {
     }
 }
 
-/// Reads a model of another program, packed with gzip or not. [`Model::load_any`] reads our own, too.
+/// Reads a model of another program, compressed with gzip or not. [`Model::load_any`] also reads kbest's own.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is not a model of a known program or a damaged one,
-/// [`Error::Template`] for templates that cannot be read.
+/// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is damaged or not a model of a known program,
+/// [`Error::Template`] for invalid templates.
 pub fn read(path: impl AsRef<Path>) -> Result<Model> {
     let path = path.as_ref();
     let name = path.display().to_string();
@@ -93,22 +93,23 @@ pub fn read(path: impl AsRef<Path>) -> Result<Model> {
     from_bytes(&bytes, &name)
 }
 
-/// As [`read`], from bytes; `file` is what errors call them.
+/// As [`read`], from bytes; `file` is their name in errors.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn from_bytes(bytes: &[u8], file: &str) -> Result<Model> {
     let bytes = unpacked(bytes, file, |head| Origin::of(head).is_some())?;
     match Origin::of(&bytes) {
         Some(origin) => origin.read(&bytes, file),
         None => {
-            let expected = "a model of CRFsuite, a text model of CRF++ (crf_learn -t) or of Wapiti";
+            let expected = "a CRFsuite model, or a text model of CRF++ (crf_learn -t) or Wapiti";
             Err(Error::data(file, 0, expected, beginning(&bytes)))
         }
     }
 }
 
-/// What is in a gzip archive; anything else as it is. Of an archive whose beginning is not wanted, only that.
+/// The contents of a gzip archive; anything else unchanged. If the archive does not begin as wanted, only its
+/// beginning.
 pub(super) fn unpacked<'a>(
     bytes: &'a [u8],
     file: &str,
@@ -120,17 +121,17 @@ pub(super) fn unpacked<'a>(
     }
 }
 
-/// What to say of a file that is no model.
+/// Describes a file that is not a model.
 pub(super) fn beginning(bytes: &[u8]) -> String {
     const CRFPP_VERSION: [u8; 4] = 100u32.to_le_bytes();
     match bytes {
         [] => "an empty file".into(),
-        _ if bytes.starts_with(&CRFPP_VERSION) => "what looks like a binary model of CRF++".into(),
+        _ if bytes.starts_with(&CRFPP_VERSION) => "what looks like a binary CRF++ model".into(),
         _ => format!("a file that begins with {}", bytes[..bytes.len().min(12)].escape_ascii()),
     }
 }
 
-/// The longest beginning that tells a model of another program.
+/// The longest beginning that identifies a model of another program.
 #[cfg(feature = "gzip")]
 const HEAD: usize = 64;
 
@@ -138,8 +139,8 @@ const HEAD: usize = 64;
 fn unpack(bytes: &[u8], file: &str, is_wanted: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
     let mut decoder = flate2::bufread::MultiGzDecoder::new(bytes);
     let mut unpacked = Vec::new();
-    let broken = |error: std::io::Error| Error::data(file, 0, "a whole gzip archive", error);
-    // An archive of something else may unpack to any size: look first.
+    let broken = |error: std::io::Error| Error::data(file, 0, "a complete gzip archive", error);
+    // An archive of something else may unpack to any size: check its beginning first.
     decoder.by_ref().take(HEAD as u64).read_to_end(&mut unpacked).map_err(broken)?;
     if is_wanted(&unpacked) {
         decoder.read_to_end(&mut unpacked).map_err(broken)?;
@@ -149,23 +150,23 @@ fn unpack(bytes: &[u8], file: &str, is_wanted: impl FnOnce(&[u8]) -> bool) -> Re
 
 #[cfg(not(feature = "gzip"))]
 fn unpack(_: &[u8], file: &str, _: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
-    Err(Error::data(file, 0, "a model (this build cannot unpack gzip)", "a gzip archive"))
+    Err(Error::data(file, 0, "a model (this build does not support gzip)", "a gzip archive"))
 }
 
-/// Features by number, each of which may be there once only.
+/// Features by number; each may occur only once.
 fn dictionary<'a>(keys: impl Iterator<Item = &'a [u8]>) -> std::result::Result<Dictionary, ()> {
     let mut count = 0;
     let dictionary = Dictionary::from_keys(keys.inspect(|_| count += 1));
     if dictionary.len() == count { Ok(dictionary) } else { Err(()) }
 }
 
-/// Labels from their names, each of which may stand there once only; the error is the second one's number.
+/// Labels from their names; each may occur only once. The error is the number of the second occurrence.
 fn label_set(names: &[&str]) -> std::result::Result<LabelSet, usize> {
     let labels = LabelSet::from_names(names);
     if labels.len() == names.len() {
         return Ok(labels);
     }
-    // Names that come again are left out, so from the first of them on numbers differ from places.
+    // Repeated names are skipped, so from the first of them on, numbers and indices differ.
     let twice = names.iter().enumerate().position(|(i, name)| labels.id(name) != u32::try_from(i).ok());
     Err(twice.unwrap_or(0))
 }

@@ -1,10 +1,11 @@
-//! Labels of imported models, from frequent to rare.
+//! Ranks the labels of imported models from frequent to rare.
 //!
-//! Labels keep the numbers of the program that trained the model, so that ties are decided as there. Decoders that begin
-//! with the likeliest labels ([`Staggered`](crate::decode::Staggered)) get an order of their own, then. No format says how
-//! frequent a label was; how many weights speak for or against it stands in for that, for a label met often is met with
-//! many features. **Cost.** One look at each weight, little next to reading them. Our own model file keeps the numbers and
-//! not this order: counting again would make loading slower for all who never ask for it.
+//! Labels keep the numbers of the program that trained the model, so that ties are broken as in that program. Decoders
+//! that begin with the most likely labels ([`Staggered`](crate::decode::Staggered)) therefore get a separate order. No
+//! format stores how frequent a label was; the number of weights that mention it is used instead, because a frequent
+//! label occurs with many features. **Cost.** One look at each weight, little compared with reading them. Our own model
+//! file stores the numbers and not this order: counting again would slow down loading for everyone who does not need
+//! it.
 
 use super::Model;
 use crate::error::Result;
@@ -12,7 +13,7 @@ use crate::feature::FeatureId;
 use crate::label::LabelId;
 use std::cmp::Reverse;
 
-/// The same model, its shared edges ranked by the number of weights of each label; equals in their own order.
+/// The same model, with its shared edges ranked by the number of weights of each label; ties by number.
 pub(super) fn ranked(model: Model) -> Result<Model> {
     let mut weights = vec![0u64; model.labels().len()];
     for feature in 0..model.nodes().features() as FeatureId {

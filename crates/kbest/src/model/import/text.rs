@@ -3,12 +3,12 @@
 use super::float;
 use crate::error::{Error, Result, quoted};
 
-/// What is left of a text model, and where we are in it.
+/// The rest of a text model, and the current place in it.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
     rest: &'a [u8],
     file: &'a str,
-    line: u64, // of what was read last, counted from 1
+    line: u64, // the last line read, counted from 1
 }
 
 impl<'a> Text<'a> {
@@ -16,17 +16,17 @@ impl<'a> Text<'a> {
         Text { rest: bytes, file, line: 0 }
     }
 
-    /// The line of what was read last.
+    /// The number of the last line read.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// What is left.
+    /// The rest of the text.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// An error about what was read last.
+    /// An error about the last line read.
     pub(super) fn error(&self, expected: impl ToString, got: impl ToString) -> Error {
         Error::data(self.file, self.line, expected, got)
     }
@@ -43,12 +43,12 @@ impl<'a> Text<'a> {
         Some(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// The next line, which must be there.
+    /// The next line, which must exist.
     pub(super) fn expect(&mut self, expected: &str) -> Result<&'a [u8]> {
         self.next().ok_or_else(|| self.error(expected, "the end of the file"))
     }
 
-    /// The next line up to a blank one, which ends a section; `None` for that.
+    /// The next line of a section; `None` for the blank line that ends it.
     pub(super) fn in_section(&mut self, expected: &str) -> Result<Option<&'a [u8]>> {
         Ok(Some(self.expect(expected)?).filter(|line| !line.is_empty()))
     }
@@ -62,12 +62,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Bytes of the line that was read last as text.
+    /// Bytes of the last line read, as text.
     pub(super) fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str> {
         std::str::from_utf8(bytes).map_err(|_| self.error("UTF-8", shown(bytes)))
     }
 
-    /// A whole number, from 0.
+    /// A whole number, at least 0.
     pub(super) fn count(&self, text: &str) -> Result<u64> {
         let text = text.trim_ascii();
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,7 +81,7 @@ impl<'a> Text<'a> {
         number.ok_or_else(|| self.error("a finite number", shown(bytes)))
     }
 
-    /// The next line, a string in front of which stands its length: `4:text,`.
+    /// The next line, a string preceded by its length: `4:text,`.
     pub(super) fn netstring(&mut self) -> Result<&'a [u8]> {
         const EXPECTED: &str = "a string such as 4:text,";
         self.line += 1;
@@ -104,7 +104,7 @@ impl<'a> Text<'a> {
         Ok(string)
     }
 
-    /// There must be nothing but blank lines any more.
+    /// Only blank lines may be left.
     pub(super) fn finish(mut self, expected: &str) -> Result<()> {
         while let Some(line) = self.next() {
             if !line.trim_ascii().is_empty() {

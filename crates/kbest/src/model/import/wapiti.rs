@@ -6,13 +6,13 @@
 //! 12:u00:%x[-2,0],                patterns
 //! #qrk#19                         labels
 //! 4:B-NP,
-//! #qrk#2079                       observations: what patterns became
+//! #qrk#2079                       observations: expanded patterns
 //! 8:u00:_x-2,
-//! 39810=0x1.1d24f59c239e3p-1      weights that are not zero, with their places
+//! 39810=0x1.1d24f59c239e3p-1      nonzero weights with their indices
 //! ```
 //!
-//! Places are implied: observation after observation, `u` takes `L` of them, `b` takes `L x L` ([label before][label]),
-//! `*` takes `L` and then `L x L`.
+//! Indices are implicit: in the order of the observations, `u` takes `L` of them, `b` takes `L x L` ([label
+//! before][label]), `*` takes `L` and then `L x L`.
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set, ranked};
@@ -23,7 +23,7 @@ use crate::label::{LabelId, LabelSet};
 use crate::model::{EdgeWeight, EdgeWeights, ModelParts, NodeWeights, NodeWeightsBuilder};
 use crate::pattern::{Pattern, PatternKind, Patterns};
 
-/// What decodes as a chain of label pairs.
+/// The types that decode as a chain of label pairs.
 const TYPES: [(&str, &str); 2] = [("0", "maxent"), ("2", "crf")];
 
 /// An observation: a feature string.
@@ -32,7 +32,7 @@ struct Observation<'a> {
     kind: PatternKind,
 }
 
-/// A model from the text that Wapiti wrote; `file` is what errors call it.
+/// A model from the text that Wapiti wrote; `file` is its name in errors.
 ///
 /// # Errors
 /// [`Error::Data`](crate::Error::Data) with the line, [`Error::Template`](crate::Error::Template) for its patterns.
@@ -49,7 +49,7 @@ pub fn wapiti(bytes: &[u8], file: &str) -> Result<Model> {
     let observations = read_observations(&mut text)?;
     let keys = |wanted: fn(PatternKind) -> bool| {
         dictionary(observations.iter().filter(move |one| wanted(one.kind)).map(|one| one.key))
-            .map_err(|()| text.error("each feature once", "one of them twice"))
+            .map_err(|()| text.error("each feature once", "a repeated one"))
     };
     let (node_keys, edge_keys) = (keys(PatternKind::has_nodes)?, keys(PatternKind::has_edges)?);
     let places = count_places(&text, &observations, labels.len() as u64)?;
@@ -90,7 +90,7 @@ fn read_patterns(text: &mut Text<'_>, file: &str) -> Result<Patterns> {
     if numbers.next().is_some() {
         return Err(wrong());
     }
-    let mut patterns = Vec::new(); // as many as there are lines, whatever `count` says
+    let mut patterns = Vec::new(); // grows with the lines read, whatever `count` says
     for _ in 0..count {
         let line = text.netstring()?;
         patterns.push(Pattern::parse(text.utf8(line)?, file, text.line())?);
@@ -109,7 +109,7 @@ fn read_labels(text: &mut Text<'_>) -> Result<LabelSet> {
     if names.is_empty() {
         return Err(text.error("labels", "none"));
     }
-    label_set(&names).map_err(|twice| text.error("each label once", format!("{:?} again", names[twice])))
+    label_set(&names).map_err(|twice| text.error("each label once", format!("{:?} repeated", names[twice])))
 }
 
 fn read_observations<'a>(text: &mut Text<'a>) -> Result<Vec<Observation<'a>>> {
@@ -125,7 +125,7 @@ fn read_observations<'a>(text: &mut Text<'a>) -> Result<Vec<Observation<'a>>> {
     Ok(observations)
 }
 
-/// How many places for weights there are.
+/// The number of indices for weights.
 fn count_places(text: &Text<'_>, observations: &[Observation<'_>], labels: u64) -> Result<u64> {
     let places = |kind: PatternKind| {
         let nodes = if kind.has_nodes() { labels } else { 0 };
@@ -136,7 +136,7 @@ fn count_places(text: &Text<'_>, observations: &[Observation<'_>], labels: u64) 
     sum.ok_or_else(|| text.error("fewer than 2^64 weights", "more"))
 }
 
-/// Weights by place, each place once.
+/// Weights by index, each index once.
 fn read_weights(text: &mut Text<'_>, count: u64, places: u64) -> Result<Vec<(u64, f32)>> {
     const EXPECTED: &str = "place=weight";
     let mut weights = Vec::new();
@@ -146,13 +146,13 @@ fn read_weights(text: &mut Text<'_>, count: u64, places: u64) -> Result<Vec<(u64
         let equals = equals.ok_or_else(|| text.error(EXPECTED, shown(line)))?;
         let place = text.count(text.utf8(&line[..equals])?)?;
         if place >= places {
-            return Err(text.error(format!("a place below {places}"), place));
+            return Err(text.error(format!("an index below {places}"), place));
         }
         weights.push((place, text.weight(&line[equals + 1..])? as f32));
     }
-    weights.sort_by_key(|&(place, _)| place); // as Wapiti writes them, usually
+    weights.sort_by_key(|&(place, _)| place); // usually already sorted by Wapiti
     match weights.windows(2).find(|two| two[0].0 == two[1].0) {
-        Some(twice) => Err(text.error("each place once", format!("{} twice", twice[0].0))),
+        Some(twice) => Err(text.error("each index once", format!("{} twice", twice[0].0))),
         None => Ok(weights),
     }
 }
@@ -164,10 +164,10 @@ fn arrange(
     mut weights: &[(u64, f32)],
 ) -> Result<(NodeWeights, EdgeWeights)> {
     let labels = count as u64;
-    let mut start = 0; // of the places that come next
+    let mut start = 0; // of the next indices
     let mut take = |length: u64| {
         let first = start;
-        start += length; // at most the number of places, which was counted
+        start += length; // at most the number of indices, counted above
         let (taken, rest) = weights.split_at(weights.partition_point(|&(place, _)| place < start));
         weights = rest;
         taken.iter().map(move |&(place, weight)| (place - first, weight))

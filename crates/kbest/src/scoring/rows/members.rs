@@ -1,16 +1,17 @@
 //! An ensemble of row weights: one lattice, carried from member to member.
 //!
-//! **What.** All changes of weights whose features occur in the sequence, in the order of members. Going on to a member
-//! adds its changes where the features stand: to some columns of some positions, and to some edges.
+//! **What.** All changes of weights whose features occur in the sequence, in the order of members. Advancing to a
+//! member adds its changes where the features occur: to some columns of some positions, and to some edges.
 //!
 //! ```text
 //! sums[t][c] += value of the feature at t * change of its weight for column c
 //! node[t][y]  = sums[t][y] + sum over the parts p of y of sums[t][L + p]
 //! ```
 //!
-//! **Cost.** A look-up per feature of the sequence, a sort of the changes found, then an addition per change and position,
-//! and a new row for each position touched. **Rounding.** Sums are kept in `f64`, where adding up weights of `f32` loses
-//! nothing unless they differ by more than a factor of 2^29; a member's scores therefore do not depend on those before it.
+//! **Cost.** One look-up per feature of the sequence, a sort of the changes found, then one addition per change and
+//! position, and a new row for each position touched. **Rounding.** Sums are kept in `f64`, where adding `f32` weights
+//! loses nothing unless they differ by more than a factor of 2^29; a member's scores therefore do not depend on those
+//! before it.
 
 use super::distinct_edges;
 use crate::error::Result;
@@ -21,28 +22,28 @@ use crate::model::{LabelParts, Model, Voters};
 use crate::scoring::Members;
 use crate::transition::Transitions;
 
-/// What a change of one weight does to the lattice.
+/// The effect on the lattice of changing one weight.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Node { t: u32, column: u32 },
     Edge { matrix: u32, from: LabelId, to: LabelId },
 }
 
-/// A lattice on its way from member to member.
+/// A lattice carried from member to member.
 #[derive(Debug)]
 pub(in crate::scoring) struct RowMembers<'m> {
     voters: &'m Voters,
     model: &'m Model,
-    changes: Vec<(u32, Change, f64)>, // the member that has it first, what, by how much; by member
-    next: usize,                      // the first change that is still to come
+    changes: Vec<(u32, Change, f64)>, // first member that has it, change, difference; sorted by member
+    next: usize,                      // the first change not applied yet
     columns: usize,                   // labels and their parts
     sums: Vec<f64>,                   // T x columns
     nodes: Vec<f32>,                  // T x L
-    touched: Vec<u32>,                // positions whose node scores are to be made anew
+    touched: Vec<u32>,                // positions whose node scores must be recomputed
     row: Vec<f64>,                    // L: the scores of a position with parts
     part_sums: Vec<f64>,
     edges: Edges<f32>,
-    selection: Option<Vec<u32>>, // which matrix each step takes, if edges look at the input
+    selection: Option<Vec<u32>>, // which matrix each step uses, if edges depend on the input
 }
 
 impl<'m> RowMembers<'m> {
@@ -77,7 +78,7 @@ impl<'m> RowMembers<'m> {
         })
     }
 
-    /// Makes the node scores of the touched positions anew.
+    /// Recomputes the node scores of the touched positions.
     fn refresh(&mut self) {
         self.touched.sort_unstable();
         self.touched.dedup();
@@ -97,13 +98,13 @@ impl<'m> RowMembers<'m> {
     }
 }
 
-/// The changes that concern the sequence, member by member.
+/// The changes that affect the sequence, member by member.
 fn changes_seen(
     voters: &Voters,
     features: &FeatureBuffer,
     matrices: &[&[FeatureId]],
 ) -> Vec<(u32, Change, f64)> {
-    let mut nodes: Vec<(FeatureId, u32, f64)> = Vec::new(); // where each feature stands, with its value
+    let mut nodes: Vec<(FeatureId, u32, f64)> = Vec::new(); // where each feature occurs, with its value
     for t in 0..features.len() {
         let values = features.values(t);
         let value = |i: usize| values.map_or(1.0, |values| values[i]);
@@ -136,7 +137,7 @@ fn changes_seen(
     changes
 }
 
-/// Edges of score zero in the shape that suits the last member, who has all edges that any member has.
+/// Edges with score zero, in the shape that suits the last member, which has all edges that any member has.
 fn zero_edges(model: &Model, matrices: usize, observed: bool) -> Result<Edges<f32>> {
     let labels = model.labels().len();
     let matrix = || match model.shared_edges().as_dense() {

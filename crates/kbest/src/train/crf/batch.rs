@@ -1,13 +1,14 @@
-//! What the model expects: the gradient of the loss, over many sequences and threads.
+//! The gradient of the loss, over many sequences and threads.
 //!
 //! ```text
 //! loss = sum over sequences of weight * (log Z - score of the right labels)
-//! d loss / d w = how often the model expects what w stands for - how often it is right
+//! d loss / d w = expected count of w's feature - its count in the right labels
 //! ```
 //!
-//! **Cost.** A forward-backward per sequence, then an addition for each weight of each feature of each position, and one for
-//! each pair of labels that has a weight. Sequences are dealt into [`CHUNKS`] chunks of about as many positions;
-//! each is summed alone and the sums are added in order, so that no rounding depends on the number of threads.
+//! **Cost.** One forward-backward per sequence, then one addition for each weight of each feature of each position, and
+//! one for each pair of labels that has a weight. Sequences are divided into [`CHUNKS`] chunks with about the same
+//! number of positions; each is summed alone and the sums are added in order, so that no rounding depends on the number
+//! of threads.
 
 use crate::error::Result;
 use crate::train::family::{Differentiable, Layout, Tally};
@@ -16,16 +17,16 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Into how many parts the data is dealt: a multiple of most numbers of threads. More would keep more of them busy, and
-/// cost two passes over all weights each.
+/// The number of parts the data is divided into: a multiple of most numbers of threads. More would keep more threads
+/// busy, but each costs two passes over all weights.
 const CHUNKS: usize = 24;
 
 /// The memory of one thread.
 #[derive(Debug)]
 pub(super) struct Expectations<F: Differentiable> {
-    /// How often each weight is expected.
+    /// The expected count of each weight.
     pub(super) gradient: Vec<f64>,
-    /// What has been seen.
+    /// What has been seen so far.
     pub(super) tally: Tally,
     sums: F::Sums,
 }
@@ -57,7 +58,7 @@ impl<F: Differentiable> Expectations<F> {
 pub(super) struct Batch<F: Differentiable> {
     chunks: Vec<Range<usize>>,
     threads: Vec<Expectations<F>>, // one per thread
-    gold: Vec<f64>,                // how often each weight is right
+    gold: Vec<f64>,                // count of each weight in the right labels
 }
 
 impl<F: Differentiable> Batch<F> {
@@ -94,7 +95,7 @@ impl<F: Differentiable> Batch<F> {
     }
 }
 
-/// Each chunk in a thread of its own, the last one in this.
+/// Runs each chunk in a thread of its own, the last one in this thread.
 fn run<'a, F: Differentiable>(
     data: &F,
     point: &F::Point<'_>,
@@ -122,7 +123,7 @@ where
     })
 }
 
-/// Runs of examples with about as many positions each.
+/// Runs of examples with about the same number of positions each.
 fn chunks(data: &impl Differentiable) -> Vec<Range<usize>> {
     let positions = |example: usize| data.gold(example).len();
     let all: usize = (0..data.example_count()).map(positions).sum();

@@ -1,18 +1,18 @@
 //! Minimising a smooth function, with or without an L1 term: L-BFGS and OWL-QN.
 //!
-//! **What.** The gradients of the last few iterations stand for the curvature (the *two-loop recursion*), so that a step
-//! costs a handful of passes over the variables and one evaluation of the function, seldom more. With `l1 > 0` the
-//! function gains `l1 * sum |x|`: each step then stays in one orthant, where that is smooth too, and what would cross
-//! zero becomes zero. **Cost.** `2 * MEMORY + 5` vectors as long as `x`.
+//! **What.** The gradients of the last few iterations approximate the curvature (the *two-loop recursion*), so that a
+//! step costs a handful of passes over the variables and one evaluation of the function, seldom more. With `l1 > 0` the
+//! term `l1 * sum |x|` is added to the function: each step then stays in one orthant, where that term is smooth too,
+//! and variables that would cross zero become zero. **Cost.** `2 * MEMORY + 5` vectors as long as `x`.
 //!
 //! ```text
 //! direction  d = -H g, where H is built from s_i = x_(i+1) - x_i and y_i = g_(i+1) - g_i
 //! step       the first a of 1, ... with f(x + a d) <= f + 1e-4 a g.d  and  g(x + a d).d >= 0.9 g.d
 //! ```
 //!
-//! The step is found by halving the interval between one that was too long and one that was too short, doubling while
+//! The step is found by bisecting the interval between one that was too long and one that was too short, doubling while
 //! there is no upper end; it always exists for a smooth function that is bounded below. With an L1 term only the first
-//! condition is asked for, over steps projected onto the orthant.
+//! condition is required, for steps projected onto the orthant.
 //!
 //! **Papers.** Nocedal & Wright, *Numerical Optimization* (2006), algorithms 7.4 and 7.5; Lewis & Overton, *Nonsmooth
 //! optimization via quasi-Newton methods* (2013), section 4, for the search; Andrew & Gao, *Scalable training of
@@ -22,22 +22,22 @@ use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
 use std::collections::VecDeque;
 
-/// Steps remembered (CRFsuite's number).
+/// Number of remembered steps (as in CRFsuite).
 const MEMORY: usize = 6;
-/// How much of the promised decrease a step must bring.
+/// The fraction of the predicted decrease that a step must achieve.
 const DECREASE: f64 = 1e-4;
-/// How much of the slope may be left after a step.
+/// The fraction of the slope that may be left after a step.
 const CURVATURE: f64 = 0.9;
-/// Evaluations of one search (libLBFGS's number).
+/// Evaluations per search (as in libLBFGS).
 const LONGEST_SEARCH: usize = 20;
 
-/// A minimum being looked for.
+/// A minimisation in progress.
 #[derive(Debug)]
 pub(super) struct Lbfgs {
     l1: f64,
     x: Vec<f64>,
     gradient: Vec<f64>, // of the smooth part
-    value: f64,         // L1 term included
+    value: f64,         // including the L1 term
     steps: VecDeque<Step>,
     direction: Vec<f64>,
     trial: Vec<f64>,          // x after a step that is being tried
@@ -45,7 +45,7 @@ pub(super) struct Lbfgs {
     started: bool,
 }
 
-/// What one iteration learnt of the curvature.
+/// The information on the curvature from one iteration.
 #[derive(Debug)]
 struct Step {
     s: Vec<f64>, // change of x
@@ -53,19 +53,19 @@ struct Step {
     rho: f64,    // 1 / (s . y)
 }
 
-/// What an iteration did.
+/// The result of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Iteration {
-    /// The function now, L1 term included.
+    /// The current value of the function, including the L1 term.
     pub(super) value: f64,
-    /// Length of the gradient over the length of `x`, or over 1 if that is shorter.
+    /// Norm of the gradient divided by the norm of `x`, or by 1 if that is less than 1.
     pub(super) gradient_ratio: f64,
-    /// False if no step made the function smaller.
+    /// False if no step decreased the function.
     pub(super) moved: bool,
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums, so that additions need not wait for each other.
+    // Four sums, so that additions do not wait for each other.
     let mut sums = [0.0; 4];
     let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
     for (a, b) in a.iter().zip(b) {
@@ -99,7 +99,7 @@ impl Lbfgs {
         &self.x
     }
 
-    /// Remembers all that the next iteration depends on.
+    /// Writes everything the next iteration depends on.
     pub(super) fn save(&self, state: &mut StateWriter) {
         state.number(u64::from(self.started));
         state.number(self.value);
@@ -113,7 +113,7 @@ impl Lbfgs {
         state.list(self.gradient.iter().copied());
     }
 
-    /// What [`Lbfgs::save`] remembered.
+    /// Reads what [`Lbfgs::save`] wrote.
     pub(super) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
         self.started = state.number::<u64>()? != 0;
         self.value = state.number()?;
@@ -128,7 +128,7 @@ impl Lbfgs {
         state.list_into(&mut self.gradient)
     }
 
-    /// One iteration. `function` gives the smooth part at a point and writes its gradient there.
+    /// One iteration. `function` returns the smooth part at a point and writes its gradient there.
     pub(super) fn iterate(
         &mut self,
         function: &mut impl FnMut(&[f64], &mut [f64]) -> Result<f64>,
@@ -141,7 +141,7 @@ impl Lbfgs {
         self.choose_direction(&slope);
         let mut moved = self.search(&slope, function)?;
         if !moved && !self.steps.is_empty() {
-            // What was remembered may mislead where the function bends: try steepest descent before giving up.
+            // The remembered steps may mislead where the function bends: try steepest descent before giving up.
             self.steps.clear();
             self.choose_direction(&slope);
             moved = self.search(&slope, function)?;
@@ -174,7 +174,7 @@ impl Lbfgs {
         self.x.iter().zip(&self.gradient).map(one).collect()
     }
 
-    /// Two loops over the steps remembered; then down the slope at least.
+    /// Two loops over the remembered steps; the result goes downhill.
     fn choose_direction(&mut self, slope: &[f64]) {
         let d = &mut self.direction;
         d.iter_mut().zip(slope).for_each(|(d, slope)| *d = -slope);
@@ -192,13 +192,13 @@ impl Lbfgs {
             add_scaled(d, alpha - beta, &step.s);
         }
         if self.l1 > 0.0 {
-            // Only ways that the slope itself would go (Andrew & Gao, section 3.2).
+            // Only directions in which the slope itself points (Andrew & Gao, section 3.2).
             d.iter_mut().zip(slope).filter(|(d, slope)| **d * **slope >= 0.0).for_each(|(d, _)| *d = 0.0);
         }
     }
 
-    /// Looks for a step along the direction; on success `trial` and `trial_gradient` have become `x` and `gradient`, and
-    /// the other way round.
+    /// Searches for a step along the direction; on success `trial` and `trial_gradient` have been swapped with `x` and
+    /// `gradient`.
     fn search(
         &mut self,
         slope: &[f64],
@@ -208,7 +208,7 @@ impl Lbfgs {
         if along.is_nan() || along >= 0.0 {
             return Ok(false);
         }
-        // Nothing is known of the curvature at first: a step of length 1.
+        // At first nothing is known about the curvature: a step of length 1.
         let mut step = if self.steps.is_empty() { 1.0 / dot(slope, slope).sqrt() } else { 1.0 };
         let (mut too_short, mut too_long) = (0.0, f64::INFINITY);
         for _ in 0..LONGEST_SEARCH {
@@ -225,7 +225,7 @@ impl Lbfgs {
             step = if too_long == f64::INFINITY { 2.0 * step } else { (too_short + too_long) / 2.0 };
         }
         if too_short > 0.0 {
-            // Shorter than it might be, but the function decreases.
+            // Shorter than it could be, but the function decreases.
             let value = self.evaluate(too_short, slope, function)?;
             self.accept(value);
         }
@@ -269,7 +269,7 @@ impl Lbfgs {
         moves.zip(slope).map(|(moved, slope)| moved * slope).sum()
     }
 
-    /// Keeps the step just made, unless it says nothing of the curvature.
+    /// Keeps the last step, unless it carries no information on the curvature.
     fn remember(&mut self) {
         let mut step = match self.steps.len() {
             MEMORY => self.steps.pop_front(),
@@ -294,7 +294,7 @@ impl Lbfgs {
 mod tests {
     use super::*;
 
-    /// Iterates until the gradient is small; gives the point and the number of evaluations.
+    /// Iterates until the gradient is small; returns the point and the number of evaluations.
     fn minimise(
         start: &[f64],
         l1: f64,
@@ -351,7 +351,7 @@ mod tests {
         for (i, x) in x.iter().enumerate() {
             assert!((x - (i as f64 - 3.0) / 4.0).abs() < 1e-6, "{i}: {x}");
         }
-        assert!(evaluations < 700, "{evaluations}"); // about as many as other programs take
+        assert!(evaluations < 700, "{evaluations}"); // about as many as other programs need
     }
 
     /// The lasso of a separable quadratic has a closed form: each minimum is moved towards zero by `l1 / c`.
@@ -368,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Variables that depend on each other: at the minimum the subgradient holds zero.
+    /// Variables that depend on each other: at the minimum the subgradient contains zero.
     #[test]
     fn owl_qn_reaches_the_optimum_of_a_correlated_lasso() {
         const N: usize = 6;

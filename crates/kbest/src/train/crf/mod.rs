@@ -1,4 +1,4 @@
-//! Conditional random fields: the weights that make the right labels likeliest.
+//! Conditional random fields: the weights that make the right labels most likely.
 //!
 //! **What.** A [`Crf`] minimises
 //!
@@ -6,19 +6,19 @@
 //! sum over sequences of weight * (log Z - score of the right labels)  +  c1 * sum |w|  +  c2 * sum w^2
 //! ```
 //!
-//! which is convex: whichever optimiser gets there, the model is the same. [`Optimiser::Lbfgs`] walks down the whole
-//! sum; with `c1 > 0` it becomes OWL-QN, and most weights become exactly zero. [`Optimiser::Sgd`] learns from a few
-//! sequences at a time and is near the minimum after few epochs, if not quite there. There is a weight for each pair of
-//! feature and label, and each triple of edge feature and two labels, that occurs in the training data; or for all of them
+//! which is convex: every optimiser ends at the same model. [`Optimiser::Lbfgs`] descends the whole sum; with `c1 > 0`
+//! it becomes OWL-QN, and most weights become exactly zero. [`Optimiser::Sgd`] learns from a few sequences at a time
+//! and is near the minimum, though not quite there, after a few epochs. There is a weight for each pair of feature and
+//! label, and each triple of edge feature and two labels, that occurs in the training data; or for all of them
 //! ([`CrfOptions::all_states`], [`CrfOptions::all_transitions`]).
 //!
-//! **Why.** Its scores are logarithms of probabilities, so that posteriors mean something, which a perceptron's do not.
-//! **Cost.** A forward-backward a sequence and epoch: `T L^2` multiplications with few labels, `T` times the observed label
-//! pairs with many. A dozen vectors as long as the weights, and one a thread. Sums do not depend on the number of
-//! threads. **When not.** With thousands of labels the perceptron, which only decodes, learns much faster.
+//! **Why.** Its scores are log probabilities, so posteriors are meaningful, unlike those of a perceptron. **Cost.** One
+//! forward-backward per sequence and epoch: `T L^2` multiplications with few labels, `T` times the number of observed
+//! label pairs with many. A dozen vectors as long as the weights, plus one per thread. Sums do not depend on the number
+//! of threads. **When not.** With thousands of labels the perceptron, which only decodes, learns much faster.
 //!
 //! An epoch of L-BFGS is an iteration: one pass over the data, sometimes more. **Papers.** Lafferty, McCallum & Pereira
-//! 2001; Sha & Pereira 2003. Options, defaults and tests for convergence are those of CRFsuite (Okazaki 2007).
+//! 2001; Sha & Pereira 2003. Options, defaults and convergence tests are those of CRFsuite (Okazaki 2007).
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -57,7 +57,7 @@ use sgd::{Pace, Sgd};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How the minimum is looked for.
+/// The method of minimisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Optimiser {
     /// L-BFGS; OWL-QN if `c1` is above zero.
@@ -66,22 +66,22 @@ pub enum Optimiser {
     Sgd {
         /// Size of the first step of each weight.
         rate: f64,
-        /// Sequences a step.
+        /// Sequences per step.
         batch: usize,
-        /// Decides the order of the sequences.
+        /// Determines the order of the sequences.
         seed: u64,
     },
 }
 
 impl Optimiser {
-    /// SGD as it does well on most data: near the minimum after three epochs or so.
+    /// SGD with settings that suit most data: near the minimum after about three epochs.
     pub const SGD: Self = Optimiser::Sgd { rate: 0.3, batch: 1, seed: 1 };
 }
 
-/// How a CRF learns.
+/// Options of CRF training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrfOptions {
-    /// How the minimum is looked for.
+    /// The method of minimisation.
     pub optimiser: Optimiser,
     /// Strength of the L1 term `c1 * sum |w|`; L-BFGS only.
     pub c1: f64,
@@ -91,13 +91,14 @@ pub struct CrfOptions {
     pub all_states: bool,
     /// Weights for all pairs of labels of each edge feature, observed or not.
     pub all_transitions: bool,
-    /// Converged if the gradient is shorter than this times the weights (or than this, if they are shorter than 1).
+    /// Converged if the norm of the gradient is less than this times the norm of the weights, or times 1 if that
+    /// norm is less than 1.
     pub epsilon: f64,
-    /// Converged if the loss of this many epochs ago is larger by no more than `delta` of the loss now.
+    /// Converged if the loss this many epochs ago exceeds the current loss by at most `delta` times the current loss.
     pub period: usize,
     /// See `period`.
     pub delta: f64,
-    /// Threads that compute gradients; L-BFGS only. The result does not depend on it.
+    /// Threads that compute gradients; L-BFGS only. The result does not depend on their number.
     pub threads: usize,
 }
 
@@ -138,7 +139,7 @@ impl CrfOptions {
     }
 }
 
-/// A CRF in training, of any family of models that can be differentiated.
+/// A CRF in training, for any differentiable family of models.
 #[derive(Debug)]
 pub struct Crf<F: Differentiable = TrainingSet> {
     data: Arc<F>,
@@ -149,7 +150,7 @@ pub struct Crf<F: Differentiable = TrainingSet> {
     last: Option<EpochReport>, // set once converged
 }
 
-/// The optimiser at work.
+/// The optimiser in use.
 #[derive(Debug)]
 enum Descent<F: Differentiable> {
     Lbfgs(Box<Lbfgs>, Batch<F>),
@@ -157,10 +158,10 @@ enum Descent<F: Differentiable> {
 }
 
 impl<F: Differentiable> Crf<F> {
-    /// All weights zero.
+    /// Starts with all weights zero.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an option out of its range.
+    /// [`Error::Argument`] for an option out of range.
     pub fn new(data: Arc<F>, options: CrfOptions) -> Result<Self> {
         options.check()?;
         let CrfOptions { all_states, all_transitions, .. } = options;
@@ -189,7 +190,7 @@ impl<F: Differentiable> Crf<F> {
         }
     }
 
-    /// One iteration: how many positions are right, the loss, and whether the gradient has vanished.
+    /// One iteration: the number of right positions, the loss, and whether the gradient has vanished.
     fn descend(&mut self, on_progress: OnProgress<'_>) -> Result<(usize, f64, bool)> {
         let (data, layout, c2) = (&*self.data, &self.layout, self.options.c2);
         match &mut self.descent {

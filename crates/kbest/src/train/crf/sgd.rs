@@ -5,9 +5,10 @@
 //! w_j = (w_j - rate_j g_j) / (1 + 2 c2 rate_j / batches)
 //! ```
 //!
-//! for each batch of sequences with gradient `g`. The division is the L2 term, a part for each batch of an epoch (the proximal
-//! step, which cannot overshoot). **Cost.** Only weights whose features occur in the batch change: the divisions that the
-//! others miss are made up for when their feature comes next, which is exact, because `rate_j` rests meanwhile.
+//! for each batch of sequences with gradient `g`. The division is the L2 term, distributed over the batches of an epoch
+//! (the proximal step, which cannot overshoot). **Cost.** Only weights whose features occur in the batch change: the
+//! divisions that the others miss are caught up when their feature next occurs, which is exact, because `rate_j` does
+//! not change meanwhile.
 //!
 //! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
 
@@ -18,7 +19,7 @@ use crate::train::family::{Differentiable, Layout, Tally};
 use crate::train::{OnProgress, Progress, shuffled};
 use std::ops::Range;
 
-/// How the descent goes.
+/// The settings of the descent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) rate: f64,
@@ -27,13 +28,13 @@ pub(super) struct Pace {
     pub(super) c2: f64,
 }
 
-/// A descent under way. A *row* is the weights of one feature.
+/// A descent in progress. A *row* is the weights of one feature.
 #[derive(Debug)]
 pub(super) struct Sgd<F: Differentiable> {
     pace: Pace,
     weights: Vec<f64>,
     squares: Vec<f64>,   // G
-    shrunk: Vec<u64>,    // one a row: how many batches it has been divided for
+    shrunk: Vec<u64>,    // per row: how many batches it has been divided for
     batches: u64,        // done
     epochs: usize,       // done
     touched: Vec<usize>, // the rows of a batch
@@ -41,7 +42,7 @@ pub(super) struct Sgd<F: Differentiable> {
 }
 
 impl<F: Differentiable> Sgd<F> {
-    /// All weights zero.
+    /// Starts with all weights zero.
     pub(super) fn new(layout: &F::Layout, pace: Pace) -> Self {
         Sgd {
             pace,
@@ -60,7 +61,7 @@ impl<F: Differentiable> Sgd<F> {
         &self.weights
     }
 
-    /// Remembers all that the next epoch depends on.
+    /// Writes everything the next epoch depends on.
     pub(super) fn save(&self, state: &mut StateWriter) {
         state.number(self.batches);
         state.number(self.epochs as u64);
@@ -68,16 +69,16 @@ impl<F: Differentiable> Sgd<F> {
         state.list(self.squares.iter().copied());
     }
 
-    /// What [`Sgd::save`] remembered.
+    /// Reads what [`Sgd::save`] wrote.
     pub(super) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
         self.batches = state.number()?;
         self.epochs = state.number::<u64>()? as usize;
-        self.shrunk.fill(self.batches); // so an epoch ends
+        self.shrunk.fill(self.batches); // as at the end of an epoch
         state.list_into(&mut self.weights)?;
         state.list_into(&mut self.squares)
     }
 
-    /// One pass over the examples; the loss is that of each batch before it was learnt from.
+    /// One pass over the examples; the loss is that of each batch before it was learned from.
     pub(super) fn epoch(
         &mut self,
         data: &F,
@@ -113,11 +114,11 @@ impl<F: Differentiable> Sgd<F> {
         for example in batch {
             data.visit_rows(layout, example, |row| {
                 if self.shrunk[row] > self.batches {
-                    return; // listed already
+                    return; // already listed
                 }
                 let missed = self.batches - self.shrunk[row];
                 self.shrink(layout.range_of_row(row), shrinkage, missed);
-                self.shrunk[row] = self.batches + 1; // this batch's own share comes with its step
+                self.shrunk[row] = self.batches + 1; // this batch's own division is part of its step
                 self.touched.push(row);
             });
         }
@@ -150,7 +151,7 @@ impl<F: Differentiable> Sgd<F> {
         Ok(())
     }
 
-    /// The divisions of some batches that did not touch these weights.
+    /// Catches up the divisions of batches that did not touch these weights.
     fn shrink(&mut self, range: Range<usize>, shrinkage: f64, batches: u64) {
         if batches == 0 || shrinkage == 0.0 {
             return;

@@ -1,4 +1,4 @@
-//! Gradients against differences, optimisers against each other, on small random data of every kind.
+//! Gradients compared with differences, optimisers with each other, on small random data of every kind.
 
 use super::*;
 use crate::feature::FeatureSource;
@@ -9,7 +9,7 @@ use crate::template::Template;
 use crate::train::rows::RowLayout;
 use crate::train::{BooleanExample, BooleanTrainingSet, Family};
 
-/// What the features of random data look like.
+/// The features of the random data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Template,
@@ -119,7 +119,7 @@ fn gradients_of_boolean_features_are_differences_of_the_loss() {
     }
 }
 
-/// More labels than a whole matrix is made for, few pairs: edges are exceptions, zeros among them.
+/// More labels than fit a whole matrix, few pairs: edges are exceptions, including zeros.
 #[test]
 fn gradients_of_sparse_edges_are_those_of_dense_ones() {
     let data = data(Kind::Template, 90, 40, 5);
@@ -128,7 +128,7 @@ fn gradients_of_sparse_edges_are_those_of_dense_ones() {
     let mut wide = vec![0.0; all.len()];
     let mut narrow = vec![0.0; some.len()];
     for i in 0..some.rows() {
-        // The same weights in both layouts; what only one of them has is zero.
+        // The same weights in both layouts; weights that only one of them has are zero.
         let wide_row = all.range_of_row(i);
         let is_edge = i >= data.extractor().nodes().len();
         let edge = (i.saturating_sub(data.extractor().nodes().len())) as u32;
@@ -172,7 +172,7 @@ fn threads_change_no_bit() {
     }
 }
 
-/// Epochs until it converges.
+/// Runs epochs until it converges.
 fn converge(crf: &mut Crf) -> (EpochReport, Vec<f64>) {
     let mut losses = Vec::new();
     for _ in 0..2000 {
@@ -194,7 +194,7 @@ fn the_loss_falls_to_a_minimum() {
         let (report, losses) = converge(&mut crf);
         assert!(losses.windows(2).all(|two| two[1] <= two[0]), "{losses:?}");
         assert!(report.right <= report.tokens && report.tokens == data.tokens());
-        assert_eq!(crf.epoch(&mut |_| ()).unwrap(), report, "once there, it stays");
+        assert_eq!(crf.epoch(&mut |_| ()).unwrap(), report, "stays converged");
         let w = crf.vector();
         let (_, gradient) = evaluate(&*data, &crf.layout, w, 1);
         let steepest = gradient.iter().zip(w).map(|(g, w)| (g + 0.6 * w).abs()).fold(0.0, f64::max);
@@ -234,11 +234,12 @@ fn sgd_comes_close_to_the_same_minimum() {
         };
         let (loss, w) = run(60);
         assert!(loss >= best - 1e-6 * best && loss < 1.01 * best, "{kind:?}: {loss}, best {best}");
-        assert_eq!(run(60).1, w, "the seed decides");
+        assert_eq!(run(60).1, w, "depends only on the seed");
     }
 }
 
-/// An update touches what occurs, and what was left out is made up for: as if every weight were divided in every batch.
+/// An update touches only features that occur, and the rest is caught up: as if every weight were divided in every
+/// batch.
 #[test]
 fn lazy_shrinking_is_eager_shrinking() {
     let data = data(Kind::Template, 3, 20, 19);

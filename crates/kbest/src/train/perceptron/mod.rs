@@ -1,23 +1,25 @@
-//! The structured perceptron, final, averaged and voted, and its passive-aggressive kin.
+//! The structured perceptron (final, averaged and voted) and its passive-aggressive variant.
 //!
-//! **What.** Each sequence is decoded with the weights as they are; where the answer is wrong, the features of the right
-//! labels gain and those of the answer lose. The average of the weights over all moments does better on new text than
-//! the last ones ([`Averaging::Averaged`]); a vote of every intermediate weight vector may do better still, at the price
-//! of many decodings ([`Averaging::Voted`]). A passive-aggressive step ([`Update::PassiveAggressive`]) is just as long as
-//! needed for the right labels to win by a margin.
+//! **What.** Each sequence is decoded with the current weights; where the answer is wrong, the features of the right
+//! labels gain weight and those of the answer lose it. The average of the weights over all steps does better on new
+//! text than the last weights ([`Averaging::Averaged`]); a vote of every intermediate weight vector may do better
+//! still, at the price of many decodings ([`Averaging::Voted`]). A passive-aggressive step
+//! ([`Update::PassiveAggressive`]) is just long enough for the right labels to win by a margin.
 //!
-//! It learns any [`Family`] of models: rows of features of text, boolean features.
+//! It trains any [`Family`] of models: rows of text features, boolean features.
 //!
-//! **Cost.** A decoding per sequence and, per wrong position, a change per feature: with an exact decoder that prunes,
-//! thousands of labels train about as fast as they tag. Every exact decoder gives the same path, ties included, so the
-//! weights do not depend on which one is inside. With a beam, the first position at which the right labels fall out of it
-//! ends the answer (*early update*), so that every correction is of an error. Several threads learn from a part of the data
-//! each, and their weights are averaged after each epoch (*iterative parameter mixing*): another model, though as good.
+//! **Cost.** One decoding per sequence and, for each wrong position, one change per feature: with an exact decoder that
+//! prunes, training with thousands of labels is about as fast as tagging. Every exact decoder returns the same path,
+//! ties included, so the weights do not depend on the choice. With a beam, the answer ends at the first position where
+//! the right labels fall out of the beam (*early update*), so that every correction corrects an error. With several
+//! threads each learns from a part of the data, and their weights are averaged after each epoch (*iterative parameter
+//! mixing*): a different model, but equally good.
 //!
-//! **Papers.** Collins, *Discriminative training methods for hidden Markov models*, EMNLP 2002; Freund and Schapire, *Large
-//! margin classification using the perceptron algorithm*, 1999 (votes); Crammer et al., *Online passive-aggressive
-//! algorithms*, 2006; Collins and Roark, *Incremental parsing with the perceptron algorithm*, 2004 (early update); McDonald,
-//! Hall and Mann, *Distributed training strategies for the structured perceptron*, 2010 (mixing).
+//! **Papers.** Collins, *Discriminative training methods for hidden Markov models*, EMNLP 2002; Freund and Schapire,
+//! *Large margin classification using the perceptron algorithm*, 1999 (votes); Crammer et al., *Online
+//! passive-aggressive algorithms*, 2006; Collins and Roark, *Incremental parsing with the perceptron algorithm*, 2004
+//! (early update); McDonald, Hall and Mann, *Distributed training strategies for the structured perceptron*, 2010
+//! (mixing).
 
 use super::change::{Change, merge, scale};
 use super::family::Family;
@@ -31,41 +33,42 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Which weights make the model.
+/// The weights that form the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Averaging {
-    /// The last ones.
+    /// The last weights.
     Final,
-    /// The mean over all moments.
+    /// The mean over all steps.
     #[default]
     Averaged,
-    /// Every intermediate weight vector, with a vote for every sequence it got right. For small problems.
+    /// Every intermediate weight vector, with one vote for every sequence it got right. For small problems.
     Voted,
 }
 
-/// How far a correction goes.
+/// The size of a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Update {
-    /// One step.
+    /// A fixed size.
     #[default]
     Perceptron,
-    /// As far as needed for the right labels to win by the square root of the number of errors, but no further than this.
+    /// As large as needed for the right labels to win by the square root of the number of errors, but no larger than
+    /// this.
     PassiveAggressive {
-        /// The longest step, `C` of PA-I.
+        /// The largest step, `C` of PA-I.
         longest: f32,
     },
 }
 
-/// How a perceptron learns.
+/// Options of perceptron training.
 #[derive(Debug, Clone)]
 pub struct PerceptronOptions {
-    /// Which weights make the model.
+    /// The weights that form the model.
     pub averaging: Averaging,
-    /// How far a correction goes.
+    /// The size of a correction.
     pub update: Update,
-    /// The decoder inside.
+    /// The decoder used in training.
     pub decoder: Decoder,
-    /// Decides the order of the sequences.
+    /// Determines the order of the sequences.
     pub seed: u64,
     /// Threads; more than one means parameter mixing.
     pub threads: usize,
@@ -83,7 +86,7 @@ impl Default for PerceptronOptions {
     }
 }
 
-/// A perceptron in training, of any family of models.
+/// A perceptron in training, for any family of models.
 #[derive(Debug)]
 pub struct Perceptron<F: Family = TrainingSet> {
     data: Arc<F>,
@@ -91,18 +94,18 @@ pub struct Perceptron<F: Family = TrainingSet> {
     weights: F::Weights,
     voters: Option<VotersBuilder>,
     epochs: usize,
-    clock: u64, // moments so far: sequences seen, by the slowest thread
+    clock: u64, // steps so far: sequences seen, by the slowest thread
 }
 
 impl<F: Family> Perceptron<F> {
-    /// All weights zero.
+    /// Starts with all weights zero.
     ///
     /// # Errors
-    /// [`Error::Argument`] for no threads, or votes by several.
+    /// [`Error::Argument`] for zero threads, or voting with several.
     pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
-            let expected = if voted { "1, if weights vote" } else { "at least 1" };
+            let expected = if voted { "1 with voting" } else { "at least 1" };
             return Err(Error::argument("threads of the perceptron", expected, options.threads));
         }
         let weights = data.zero()?;
@@ -110,7 +113,7 @@ impl<F: Family> Perceptron<F> {
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })
     }
 
-    /// Several threads learn from a part each; then their weights are averaged.
+    /// Each thread learns from a part of the data; then their weights are averaged.
     fn learn_in_parts(&mut self, order: &[u32], on_progress: OnProgress<'_>) -> Result<Tally> {
         let part = order.len().div_ceil(self.options.threads);
         let parts: Vec<&[u32]> = order.chunks(part).collect();
@@ -166,7 +169,7 @@ impl<F: Family> Perceptron<F> {
     }
 }
 
-/// One thread learns from the sequences in this order, `clock` moments after the beginning.
+/// One thread learns from the sequences in this order, starting at step `clock`.
 fn learn<F: Family>(
     data: &F,
     options: &PerceptronOptions,
@@ -200,7 +203,7 @@ fn learn<F: Family>(
     Ok(tally)
 }
 
-/// What was seen and what was right.
+/// What was seen and how much of it was right.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     sequences: usize,
@@ -241,7 +244,7 @@ impl<F: Family> Default for Learner<F> {
 }
 
 impl<F: Family> Learner<F> {
-    /// Decodes an example and finds out what has to change; gives the number of wrong positions.
+    /// Decodes an example and finds the necessary changes; returns the number of wrong positions.
     fn answer(
         &mut self,
         data: &F,
@@ -274,7 +277,7 @@ impl<F: Family> Learner<F> {
             let step = if squares > 0.0 { (loss / squares).min(f64::from(longest)) } else { 0.0 };
             scale(&mut self.changes, step.max(0.0) as f32);
         }
-        // What the beam never reached counts as wrong in reports.
+        // Positions that the beam never reached are reported as wrong.
         Ok(wrong + gold.len() - answer.len())
     }
 }

@@ -13,11 +13,11 @@ pub struct Example {
     pub features: FeatureBuffer,
     /// Its labels.
     pub gold: Vec<LabelId>,
-    /// How much it counts.
+    /// Its weight in training.
     pub weight: f64,
 }
 
-/// What trainers learn from.
+/// The training data.
 #[derive(Debug, Clone)]
 pub struct TrainingSet {
     labels: LabelSet,
@@ -28,8 +28,8 @@ pub struct TrainingSet {
 }
 
 impl TrainingSet {
-    /// Numbers the labels, the most frequent first, and those features that occur at least `min_frequency` times. Empty
-    /// sequences are left out.
+    /// Numbers the labels, most frequent first, and the features that occur at least `min_frequency` times. Empty
+    /// sequences are skipped.
     ///
     /// # Errors
     /// [`Error::Shape`] if a sequence lacks labels or columns, or none has a position.
@@ -37,10 +37,10 @@ impl TrainingSet {
         Self::from_builder(sequences, ExtractorBuilder::new(source), min_frequency)
     }
 
-    /// The same with an extractor whose options are set.
+    /// As [`TrainingSet::new`], with an extractor whose options are set.
     ///
     /// # Errors
-    /// As [`TrainingSet::new`].
+    /// See [`TrainingSet::new`].
     pub fn from_builder(
         sequences: &[Sequence],
         mut builder: ExtractorBuilder,
@@ -85,14 +85,14 @@ impl TrainingSet {
         &self.labels
     }
 
-    /// Whether trainers that can shall learn weights for the [parts](LabelParts) of labels, too, if their names show any.
-    /// They do with [`Preset::Morphology`](crate::feature::Preset::Morphology), unless told otherwise.
+    /// Whether trainers that support it also learn weights for the [parts](LabelParts) of labels, if their names have
+    /// any. By default only with [`Preset::Morphology`](crate::feature::Preset::Morphology).
     pub fn with_label_parts(mut self, with_parts: bool) -> Self {
         self.label_parts = if with_parts { LabelParts::from_names(&self.labels) } else { None };
         self
     }
 
-    /// The parts of labels to be learnt.
+    /// The parts of labels to learn weights for.
     pub fn label_parts(&self) -> Option<&LabelParts> {
         self.label_parts.as_ref()
     }
@@ -107,7 +107,7 @@ impl TrainingSet {
         &self.examples
     }
 
-    /// Positions of all sequences.
+    /// Number of positions of all sequences.
     pub fn tokens(&self) -> usize {
         self.tokens
     }

@@ -1,11 +1,12 @@
 //! Weights that grow while a trainer corrects them.
 //!
-//! **What.** For each node feature a row of (column, weight), a column being a label or a part of labels, that grows with
-//! the columns it meets, or all of them once it has met many; for each edge feature the pairs it has met. Beside each weight lies the sum of its changes, each times the
-//! clock when it came: the average over all moments is `weight - sum / clock`, with no work for weights that rest.
+//! **What.** Each node feature has a row of (column, weight), where a column is a label or a part of labels; the row
+//! grows with the columns it meets, and holds all of them once it has met many. Each edge feature has the pairs it has
+//! met. Next to each weight is the sum of its changes, each times the clock at that moment: the average over all steps
+//! is `weight - sum / clock`, with no work for weights that do not change.
 //!
-//! **Cost.** A row lies in one piece, so scoring is as in a finished model; a row that outgrows its place moves to the end,
-//! to a place twice as large. The edges of all steps are kept up to date one by one, bounds included.
+//! **Cost.** A row is contiguous, so scoring is as in a finished model; a row that outgrows its space moves to the end,
+//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds.
 
 use super::{RowParameter, TrainingSet};
 use crate::error::{Error, Result};
@@ -18,17 +19,17 @@ use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// A row that meets as many columns, or one in [`WHOLE_PART`] of all, is stored whole.
+/// A row that meets this many columns, or one in [`WHOLE_PART`] of all, is stored whole.
 const WHOLE_FROM: usize = 8;
 const WHOLE_PART: usize = 8;
 
-/// A row of few columns first has room for this many.
+/// The initial capacity of a row with few columns.
 const FIRST_ROOM: u32 = 2;
 
 /// `Place::room` of rows that are stored whole.
 const WHOLE: u32 = u32::MAX;
 
-/// Where a row lies.
+/// Where a row is stored.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: usize,
@@ -69,19 +70,19 @@ pub struct GrowingWeights {
     labels: usize,
     label_parts: Option<LabelParts>,
     columns: usize,       // labels and parts
-    places: Vec<Place>,   // one a node feature
+    places: Vec<Place>,   // one per node feature
     entries: Vec<Entry>,  // rows with few columns
-    entry_sums: Vec<f64>, // one an entry
+    entry_sums: Vec<f64>, // one per entry
     whole: Vec<f32>,      // rows with many columns, all of them
-    whole_sums: Vec<f64>, // one a weight of `whole`
-    edges: Vec<Pairs>,    // one an edge feature
-    shared: Vec<bool>,    // one an edge feature: whether every step has it
+    whole_sums: Vec<f64>, // one per weight of `whole`
+    edges: Vec<Pairs>,    // one per edge feature
+    shared: Vec<bool>,    // per edge feature: whether every step has it
     shared_edges: Edges<f32>,
-    observed: bool, // whether edges look at the input
+    observed: bool, // whether edges depend on the input
 }
 
 impl GrowingWeights {
-    /// All zero.
+    /// All weights zero.
     pub(super) fn new(data: &TrainingSet) -> Result<Self> {
         let (labels, extractor, label_parts) = (data.labels().len(), data.extractor(), data.label_parts());
         let mut shared = vec![false; extractor.edges().len()];
@@ -133,7 +134,7 @@ impl GrowingWeights {
         })
     }
 
-    /// Remembers all weights.
+    /// Writes all weights.
     pub(super) fn save(&self, state: &mut StateWriter) {
         for &place in &self.places {
             let row: Vec<_> = self.row(place).collect();
@@ -148,7 +149,7 @@ impl GrowingWeights {
         }
     }
 
-    /// What [`GrowingWeights::save`] remembered.
+    /// Reads what [`GrowingWeights::save`] wrote.
     pub(super) fn restore(data: &TrainingSet, state: &mut StateReader<'_>) -> Result<Self> {
         let mut weights = Self::new(data)?;
         let (labels, columns) = (weights.labels, weights.columns);
@@ -200,7 +201,7 @@ impl GrowingWeights {
         *sum += change_of_sum;
     }
 
-    /// Gives a row one more column.
+    /// Adds a column to a row.
     fn grow_row(&mut self, feature: FeatureId, column: u32, weight: f32, sum: f64) {
         let mut place = self.places[feature as usize];
         if place.len as usize >= WHOLE_FROM.max(self.columns / WHOLE_PART) {
@@ -253,7 +254,7 @@ impl GrowingWeights {
         Ok(())
     }
 
-    /// The weights as they stand, or averaged up to `clock`.
+    /// The current weights, or their average up to `clock`.
     pub(super) fn finished(&self, average_up_to: Option<f64>) -> Result<(NodeWeights, EdgeWeights)> {
         let value = |weight: f32, sum: f64| match average_up_to {
             Some(clock) => (f64::from(weight) - sum / clock) as f32,

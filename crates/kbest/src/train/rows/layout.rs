@@ -1,11 +1,11 @@
-//! Which weights a linear model has, and where each lies in the one vector that a trainer of all of them at once works on.
+//! The weights of a linear model, and their indices in the one vector that trainers of all weights at once work on.
 //!
 //! ```text
-//! node weights, feature after feature, labels rising | edge weights, feature after feature, pairs rising
+//! node weights, by feature, labels ascending | edge weights, by feature, pairs ascending
 //! ```
 //!
-//! Pairs of feature and label that never occur together in the training data have no weight unless asked for, so that the
-//! vector has a few times as many entries as there are features, whatever `L` is.
+//! Pairs of feature and label that never occur together in the training data have no weight unless requested, so the
+//! vector has only a few times as many entries as there are features, whatever `L` is.
 
 use super::Example;
 use crate::error::Result;
@@ -20,28 +20,28 @@ use std::ops::Range;
 /// Two neighbouring labels: the one before, the one after.
 type Pair = (LabelId, LabelId);
 
-/// The layout of the vector. It has weights of labels alone, not of their parts.
+/// The layout of the vector. It has weights only of labels, not of their parts.
 #[derive(Debug)]
 pub struct RowLayout {
     pub(super) labels: usize,
     row_starts: Vec<usize>,   // F + 1: where the node weights of each feature begin
-    row_labels: Vec<LabelId>, // one a node weight
+    row_labels: Vec<LabelId>, // one per node weight
     pair_starts: Vec<usize>,  // F + 1: where the pairs of each edge feature begin
-    pairs: Vec<Pair>,         // one an edge weight
+    pairs: Vec<Pair>,         // one per edge weight
     shared: Option<Shared>,
 }
 
-/// The edges of every step, if none look at the input.
+/// The edges of every step, if none depend on the input.
 #[derive(Debug)]
 pub(in crate::train) struct Shared {
-    /// The pairs that any feature has a weight for, rising.
+    /// The pairs that any feature has a weight for, ascending.
     pub(in crate::train) pairs: Vec<Pair>,
-    /// For each edge weight its pair above and its place in the vector.
+    /// For each edge weight, its pair above and its index in the vector.
     pub(super) weights: Vec<(u32, usize)>,
 }
 
 impl RowLayout {
-    /// The weights of what occurs in the examples; of all labels or pairs of labels where asked for.
+    /// The weights of what occurs in the examples; of all labels or pairs of labels if requested.
     pub(in crate::train) fn new(
         labels: usize,
         extractor: &Extractor,
@@ -79,24 +79,24 @@ impl RowLayout {
         Shared { pairs, weights }
     }
 
-    /// The labels that a node feature has weights for, rising.
+    /// The labels that a node feature has weights for, ascending.
     #[inline]
     pub(in crate::train) fn row(&self, feature: FeatureId) -> &[LabelId] {
         &self.row_labels[self.node_range(feature)]
     }
 
-    /// Where these weights lie.
+    /// The indices of these weights.
     #[inline]
     pub(in crate::train) fn node_range(&self, feature: FeatureId) -> Range<usize> {
         self.row_starts[feature as usize]..self.row_starts[feature as usize + 1]
     }
 
-    /// The pairs that an edge feature has weights for, rising.
+    /// The pairs that an edge feature has weights for, ascending.
     pub(in crate::train) fn pairs_of(&self, feature: FeatureId) -> &[Pair] {
         &self.pairs[self.pair_starts[feature as usize]..self.pair_starts[feature as usize + 1]]
     }
 
-    /// Where these weights lie.
+    /// The indices of these weights.
     pub(in crate::train) fn edge_range(&self, feature: FeatureId) -> Range<usize> {
         let first = self.row_labels.len();
         first + self.pair_starts[feature as usize]..first + self.pair_starts[feature as usize + 1]
@@ -112,13 +112,13 @@ impl RowLayout {
         self.row_starts.len() - 1 + feature as usize
     }
 
-    /// The edges of every step, if none look at the input.
+    /// The edges of every step, if none depend on the input.
     pub(in crate::train) fn shared(&self) -> Option<&Shared> {
         self.shared.as_ref()
     }
 
-    /// Adds to `vector`, for each weight, `scale` times how often the right labels of an example have it. All of them have
-    /// a weight, because they are observed.
+    /// Adds to `vector`, for each weight, `scale` times its count in the right labels of an example. All of them have a
+    /// weight, because they are observed.
     pub(in crate::train) fn add_gold(&self, example: &Example, scale: f64, vector: &mut [f64]) {
         let Example { features, gold, .. } = example;
         for t in 0..gold.len() {
@@ -136,7 +136,7 @@ impl RowLayout {
         }
     }
 
-    /// The weights as a model stores them.
+    /// The weights in the form that a model stores.
     pub(in crate::train) fn finished(&self, weights: &[f64]) -> Result<(NodeWeights, EdgeWeights)> {
         let mut nodes = NodeWeightsBuilder::new(self.labels);
         for feature in 0..self.row_starts.len() as FeatureId - 1 {
@@ -189,7 +189,7 @@ fn observed_transitions(examples: &[Example]) -> Vec<(FeatureId, Pair)> {
     seen.into_iter().collect()
 }
 
-/// One sorted list a feature, end to end, and where each begins.
+/// One sorted list per feature, end to end, and where each begins.
 fn lists<M: Ord + Copy>(features: usize, mut members: Vec<(FeatureId, M)>) -> (Vec<usize>, Vec<M>) {
     members.sort_unstable();
     let mut starts = vec![0; features + 1];

@@ -1,7 +1,7 @@
 //! Feature rows as a [family](super::Family): labelled text, and weights of the features that occur in it.
 //!
-//! **What.** [`TrainingSet`] is the data; [`GrowingWeights`] are what perceptrons correct; [`RowLayout`] and [`RowPoint`] are
-//! what CRFs differentiate. **Cost.** Weights are kept for what has occurred, never for all pairs of feature and label.
+//! **What.** [`TrainingSet`] is the data; perceptrons correct [`GrowingWeights`]; CRFs differentiate [`RowLayout`] and
+//! [`RowPoint`]. **Cost.** Weights exist only for what has occurred, never for all pairs of feature and label.
 
 mod data;
 mod growing_weights;
@@ -30,7 +30,7 @@ pub enum RowParameter {
     Node {
         /// The feature.
         feature: FeatureId,
-        /// A label, or `L` and a part of labels.
+        /// A label, or `L` plus a part of labels.
         column: u32,
     },
     /// Of an edge feature.
@@ -115,7 +115,7 @@ impl Family for TrainingSet {
     }
 }
 
-/// What the right labels have, less what an answer has, as far as it reaches.
+/// The features of the right labels, minus those of an answer, as far as it reaches.
 fn difference(
     Example { features, gold, .. }: &Example,
     answer: &[LabelId],
@@ -134,7 +134,7 @@ fn difference(
                 };
                 push(gold[t], by);
                 push(answer[t], -by);
-                // What both have would gain and lose.
+                // Parts that both have would gain and lose the same.
                 let missed = right_parts.iter().filter(|part| !wrong_parts.contains(part));
                 missed.for_each(|part| push(first_part + part, by));
                 let false_parts = wrong_parts.iter().filter(|part| !right_parts.contains(part));

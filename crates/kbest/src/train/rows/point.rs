@@ -1,4 +1,4 @@
-//! Row weights at one point of the parameters' space, in `f64`, and what the model expects there.
+//! Row weights at one point of the parameter space, in `f64`, and the model's expectations there.
 
 use super::Example;
 use super::layout::{RowLayout, Shared};
@@ -24,7 +24,7 @@ impl<'a> RowPoint<'a> {
         let shared = layout.shared().map(|shared| {
             let mut sums = vec![0.0; shared.pairs.len()];
             shared.weights.iter().for_each(|&(slot, place)| sums[slot as usize] += vector[place]);
-            // Weights of zero stay exceptions, so that the expectations of all pairs with a weight are computed.
+            // Zero weights stay exceptions, so that the expectations of all pairs with a weight are computed.
             let triples = shared.pairs.iter().zip(&sums).map(|(&(from, to), &sum)| (from, to, sum));
             edges_of_best_shape(layout.labels, triples)
         });
@@ -38,7 +38,7 @@ impl RowWeights<f64> for RowPoint<'_> {
     }
 
     fn label_parts(&self) -> Option<&LabelParts> {
-        None // a layout has weights of labels alone
+        None // a layout has weights only of labels
     }
 
     #[inline]
@@ -135,7 +135,7 @@ fn add_nodes(layout: &RowLayout, example: &Example, marginals: &Marginals<'_, f6
     }
 }
 
-/// Pair by pair: features that look at the input seldom have many.
+/// Pair by pair: features that depend on the input seldom have many.
 fn add_observed_edges(
     layout: &RowLayout,
     example: &Example,
@@ -152,7 +152,7 @@ fn add_observed_edges(
     }
 }
 
-/// Both the sums and the pairs rise.
+/// Both the sums and the pairs are in ascending order.
 fn add_shared_edges(shared: &Shared, sums: &PairSums, edges: &Edges<f64>, gradient: &mut [f64]) {
     let mut expected = Vec::with_capacity(shared.pairs.len());
     sums.visit(edges, |p, y, sum| {
