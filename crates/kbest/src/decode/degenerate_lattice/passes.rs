@@ -6,7 +6,7 @@ use crate::decode::gather::GatherEdges;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// What a pass found.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed<S> {
     /// Score of the best path of active labels.
