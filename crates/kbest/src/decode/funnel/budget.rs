@@ -1,4 +1,4 @@
-//! How much work a search may do, what work costs, and why a search ends early.
+//! How much work a search may do, how much each step costs, and why a search ends early.
 
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
