@@ -1,8 +1,8 @@
 //! k-best A*: every node keeps its `k` best partial paths (Huang et al. 2012, section 4.3).
 //!
-//! **What.** The search of [`super::astar`] with partial paths in the heap instead of nodes. A partial path is a label, its
-//! score and the partial path before it; each is opened at most once, so no two complete paths are equal. The search
-//! ends when no waiting `f` reaches the k-th best complete path.
+//! **What.** The search of [`super::astar`] with partial paths in the heap instead of nodes. A partial path is a label,
+//! its score and the partial path before it; each is opened at most once, so no two complete paths are equal. The
+//! search ends when no waiting `f` reaches the k-th best complete path.
 //!
 //! **Why k per node suffice.** If `k` partial paths reach a node with scores no worse than that of another one, each
 //! can be completed in the same way, and because rounding is monotone none of the `k` results scores lower.

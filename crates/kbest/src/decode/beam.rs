@@ -94,8 +94,8 @@ impl Beam {
     /// including that position into `prefix`, or all positions if `gold` stays in the beam to the end.
     ///
     /// # Errors
-    /// [`Error::Shape`] if `gold` is not as long as the lattice, [`Error::LabelOutOfRange`], [`Error::NoPath`] if the beam
-    /// runs empty.
+    /// [`Error::Shape`] if `gold` is not as long as the lattice, [`Error::LabelOutOfRange`], [`Error::NoPath`] if the
+    /// beam runs empty.
     pub fn until_lost<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,

@@ -198,7 +198,8 @@ impl FromStr for Decoder {
     }
 }
 
-/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not shown.
+/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not
+/// shown.
 impl fmt::Display for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;

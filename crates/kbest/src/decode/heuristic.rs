@@ -9,8 +9,8 @@
 //! | `carpediem` | the same with the bound `S1*` on the edges, which may be looser (Esposito & Radicioni 2009, section 6.6.1) | `T L` |
 //! | `m0`, `m3`, `m6`, `m9` | backward Viterbi on the degenerate lattice with `2^m` active labels (Huang et al. 2012, section 4.1) | `T L + T 4^m` |
 //!
-//! **Rounding.** Each estimate is at least the sum of any such way added in the estimate's own order (a larger addend never
-//! makes a floating-point sum smaller), which differs from the judge's by less than half of the rounding slack.
+//! **Rounding.** Each estimate is at least the sum of any such way added in the estimate's own order (a larger addend
+//! never makes a floating-point sum smaller), which differs from the judge's by less than half of the rounding slack.
 
 use super::Tally;
 use super::gather::{GatherEdges, Targets};

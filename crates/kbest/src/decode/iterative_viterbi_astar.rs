@@ -5,9 +5,9 @@
 //! then from Viterbi A* on the small lattice. Viterbi A* runs whenever the best path of the small lattice is active and
 //! lists its `k' = 2k` best sequences; the degenerate labels on the mixed ones determine which columns must grow.
 //!
-//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more than
-//! the rounding slack; then `k` active paths are ahead of it, and they are enumerated by [`super::path_space`] from forward scores
-//! added in the judge's order. Nodes are pruned only if all paths through them lie as far below.
+//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more
+//! than the rounding slack; then `k` active paths are ahead of it, and they are enumerated by [`super::path_space`]
+//! from forward scores added in the judge's order. Nodes are pruned only if all paths through them lie as far below.
 //!
 //! **Cost.** `k T L` for the beam; then `T + k T` at best, and at worst that of staggered decoding (column-wise) plus
 //! `2 k T L` for each run of Viterbi A*. **When not.** Large `k`: the best sequences then spread over the whole
@@ -78,7 +78,8 @@ fn grow_until_proven<S: Float>(
             let agenda = Agenda::new(lattice, edges, small, &mut memory.agenda, lower - slack);
             lower = lower.larger(agenda.list_sequences(k, tally));
         }
-        // Paths with an inactive label are bounded by `mixed`: all of them are strictly worse than k others, or forbidden.
+        // Paths with an inactive label are bounded by `mixed`: all of them are strictly worse than k others, or
+        // forbidden.
         if passed.mixed < lower - slack || passed.mixed.is_forbidden() {
             small.drop_rests();
             if direction == Direction::Backward {

@@ -56,8 +56,8 @@ pub fn kbest_iter<'l, S: Float, L: Borrow<Lattice<'l, S>>>(lattice: L) -> KbestI
     KbestIter { lattice, scratch, space: Space::Unopened, best: 0.0, given: 0, scores: PhantomData }
 }
 
-/// Iterator over the paths of a lattice, made by [`kbest_iter`]. `L` is how it holds the lattice: `&Lattice`, `Lattice`,
-/// `Arc<Lattice>`.
+/// Iterator over the paths of a lattice, made by [`kbest_iter`]. `L` is how it holds the lattice: `&Lattice`,
+/// `Lattice`, `Arc<Lattice>`.
 #[derive(Debug)]
 pub struct KbestIter<'l, S: Float, L> {
     lattice: L,

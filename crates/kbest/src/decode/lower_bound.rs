@@ -1,8 +1,8 @@
 //! A lower bound on the k-th best path, from a beam of width k: cheap, and lets pruning take effect early.
 //!
-//! The beam's hypotheses are distinct paths and their scores are the judge's, so there are at least `k` paths that score
-//! no less than its worst survivor. Width one is left-to-right deterministic decoding (Kaji et al. 2010, section 3.5); width
-//! `k` is line 1 of Algorithm 4 of Huang et al. (2012). **Cost.** `T L k`.
+//! The beam's hypotheses are distinct paths and their scores are the judge's, so there are at least `k` paths that
+//! score no less than its worst survivor. Width one is left-to-right deterministic decoding (Kaji et al. 2010, section
+//! 3.5); width `k` is line 1 of Algorithm 4 of Huang et al. (2012). **Cost.** `T L k`.
 
 use super::Tally;
 use crate::kernel::{Float, padded};

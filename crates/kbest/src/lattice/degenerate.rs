@@ -1,7 +1,8 @@
 //! Edge bounds of degenerate labels: many labels treated as one.
 //!
-//! **What.** Rank the labels. At *level* `j` the first `2^j` of them are *active* and all others, the *rest*, are merged into
-//! one degenerate label. An edge from or to the rest scores the maximum over its members (Kaji et al. 2010, Equations 1-4):
+//! **What.** Rank the labels. At *level* `j` the first `2^j` of them are *active* and all others, the *rest*, are
+//! merged into one degenerate label. An edge from or to the rest scores the maximum over its members (Kaji et al. 2010,
+//! Equations 1-4):
 //!
 //! ```text
 //! leaving_rest(i)[y]  = max over p in rest(i) of edge[p][y]

@@ -158,8 +158,8 @@ fn all_shapes_and_decoders_agree() {
     }
 }
 
-/// Equation 7 of the paper: label bigrams alone are one exclusive set, so the bound is the largest positive weight; with
-/// features taken one by one it is the sum of all positive ones.
+/// Equation 7 of the paper: label bigrams alone are one exclusive set, so the bound is the largest positive weight;
+/// with features taken one by one it is the sum of all positive ones.
 #[test]
 fn bounds_of_the_paper() {
     let mut features = BooleanFeatures::<()>::new(2);

@@ -1,4 +1,5 @@
-//! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem 3.
+//! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem
+//! 3.
 
 use crate::common::{Case, Random};
 use kbest::decode::{CarpeDiem, CarpeDiemBound, Viterbi};
@@ -14,9 +15,9 @@ fn counters(lattice: &Lattice<'_, f64>) -> Counters {
     answer.counters.unwrap()
 }
 
-/// Section 4.4: four events, labels i and j, S1* = 60. The text names
-/// `G(j2) = 220`, `B2 + S0(i2) = 165`, `G(j2) + S1(i3, j2) = 235` against 225, `G(i3) = 335` against 350, `G(i2) = 125`,
-/// `G(j4) = 485` through j3; the weights it leaves unnamed (j1, i4, j4 and some edges) are chosen to give all of these.
+/// Section 4.4: four events, labels i and j, S1* = 60. The text names `G(j2) = 220`, `B2 + S0(i2) = 165`,
+/// `G(j2) + S1(i3, j2) = 235` against 225, `G(i3) = 335` against 350, `G(i2) = 125`, `G(j4) = 485` through j3; the
+/// weights it leaves unnamed (j1, i4, j4 and some edges) are chosen to give all of these.
 #[test]
 fn the_worked_example_opens_what_the_paper_opens() {
     #[rustfmt::skip]

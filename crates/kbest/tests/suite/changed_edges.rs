@@ -1,9 +1,9 @@
 //! Edges that change, against edges made anew of the same scores: every question a decoder can ask, then every exact
 //! decoder and the marginals.
 //!
-//! Few labels and few distinct scores make what is rare in use frequent: full rows, rows and columns whose maximum falls,
-//! dead ends that come and go, exceptions that return to the base. 70 and 130 labels need more than one word of the
-//! bitmap and ragged vectors; lists move to new places from the fifth exception on.
+//! Few labels and few distinct scores make what is rare in use frequent: full rows, rows and columns whose maximum
+//! falls, dead ends that come and go, exceptions that return to the base. 70 and 130 labels need more than one word of
+//! the bitmap and ragged vectors; lists move to new places from the fifth exception on.
 
 use crate::common::{Random, exact_decoders};
 use kbest::lattice::{EdgeScores, OverallBound, Shape};

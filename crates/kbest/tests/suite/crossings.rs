@@ -1,9 +1,10 @@
-//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths, confidences,
-//! votes, threads.
+//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths,
+//! confidences, votes, threads.
 //!
-//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the free lattice, adds what
-//! transitions add, leaves out what is not allowed and sorts: it knows nothing of how a tagger does it. Weights are whole
-//! numbers, so that sums are exact and ties are many. Votes are counted over models made of each member's own weights.
+//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the free lattice, adds
+//! what transitions add, leaves out what is not allowed and sorts: it knows nothing of how a tagger does it. Weights
+//! are whole numbers, so that sums are exact and ties are many. Votes are counted over models made of each member's own
+//! weights.
 
 use crate::common::enumerate;
 use kbest::feature::boolean::{BooleanFeatures, Observation};

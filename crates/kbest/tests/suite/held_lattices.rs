@@ -1,5 +1,5 @@
-//! Lattices that borrow nothing: an object keeps them beside their edges, threads take them along, and they answer as the
-//! borrowing ones do.
+//! Lattices that borrow nothing: an object keeps them beside their edges, threads take them along, and they answer as
+//! the borrowing ones do.
 
 use crate::common::{Case, exact_decoders};
 use kbest::lattice::Shape;
@@ -65,7 +65,8 @@ fn threads_take_lattices_along() {
     }
 }
 
-/// Start and end scores and the selection of matrices are shared likewise; constraints change a lattice's own nodes only.
+/// Start and end scores and the selection of matrices are shared likewise; constraints change a lattice's own nodes
+/// only.
 #[test]
 fn all_parts_can_be_shared() {
     let matrices = [0.0, 1.0].map(|score| Edges::uniform(2, score).unwrap());

@@ -105,7 +105,8 @@ fn crfpp_scores() {
 fn wapiti_scores() {
     let model = import::wapiti(WAPITI.as_bytes(), "model").unwrap();
     assert_eq!(model.about()[0].1, "Wapiti text model, crf");
-    // u0:a [0, 1.5], *1:true [-0.5, 2] and [[0.25, 0], [0, 1.5]], u0:b [4, 0], b [[0, 0], [0, -2.5]], b2:A [[0, 8], [0, 0]]
+    // u0:a [0, 1.5], *1:true [-0.5, 2] and [[0.25, 0], [0, 1.5]], u0:b [4, 0], b [[0, 0], [0, -2.5]], b2:A [[0, 8], [0,
+    // 0]]
     let expected = two_positions([[-0.5, 3.5], [4.0, 0.0]], [[0.0, 8.0], [0.0, -2.5]]);
     assert_eq!(scores(&model, &sequence(&[["A", "t"], ["B", "s"]])), expected);
     let expected = two_positions([[4.0, 0.0], [-0.5, 3.5]], [[0.25, 0.0], [0.0, -1.0]]);

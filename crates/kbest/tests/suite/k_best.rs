@@ -161,8 +161,8 @@ fn very_many_paths() {
     }
 }
 
-/// What a decoder remembers of earlier lattices and other `k` (the funnel: how much was lost) may change its way, not its
-/// answer.
+/// What a decoder remembers of earlier lattices and other `k` (the funnel: how much was lost) may change its way, not
+/// its answer.
 #[test]
 fn answers_do_not_depend_on_what_came_before() {
     let (mut single, mut double) = (Scratch::new(), Scratch::new());

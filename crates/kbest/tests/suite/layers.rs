@@ -1,8 +1,8 @@
 //! `ARCHITECTURE.md` is true: modules use only what its table of layers allows, the table names every module, and
 //! `unsafe` stays under `kernel/`.
 //!
-//! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of a file,
-//! and files named `tests.rs`) may use what they like; comments do not count.
+//! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of
+//! a file, and files named `tests.rs`) may use what they like; comments do not count.
 
 use std::collections::BTreeMap;
 use std::fs;

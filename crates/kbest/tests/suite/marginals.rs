@@ -1,10 +1,10 @@
 //! Forward-backward against the sum over all paths, one by one; then what enumeration cannot reach: long sequences,
 //! many labels, the ends of the number range.
 //!
-//! **Tolerance.** With unit roundoff `u = 2^-53`, a logarithm of magnitude `M` made of `2T + 1` scores is off by at most
-//! about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of exponentials and
-//! logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` a step. An error in a logarithm is a
-//! relative error of a probability.
+//! **Tolerance.** With unit roundoff `u = 2^-53`, a logarithm of magnitude `M` made of `2T + 1` scores is off by at
+//! most about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of
+//! exponentials and logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` a step. An error in a logarithm
+//! is a relative error of a probability.
 
 use crate::common::{Case, EDGE_KINDS, EdgeKind, Numbers, Random, cast, enumerate};
 use kbest::decode::Viterbi;
@@ -309,8 +309,8 @@ fn shapes_agree<S: Float>(labels: usize, base: f64, spread: f64, node_spread: f6
         cast(&(0..positions * labels).map(|_| (r.unit() * node_spread).floor()).collect::<Vec<_>>());
     let sparse = Edges::<S>::sparse(labels, S::from_f64(base), &from, &to, &cast::<S>(&scores)).unwrap();
     let dense = Edges::<S>::dense(labels, cast::<S>(&matrix)).unwrap();
-    // Two values instead of one base: nothing for the sparse view, so the product is used; same posteriors, because what
-    // is added to a whole column can be taken from the nodes.
+    // Two values instead of one base: nothing for the sparse view, so the product is used; same posteriors, because
+    // what is added to a whole column can be taken from the nodes.
     let shifted: Vec<f64> =
         (0..labels * labels).map(|i| matrix[i] + f64::from((i % labels % 8) as u32)).collect();
     let product = Edges::<S>::dense(labels, cast::<S>(&shifted)).unwrap();

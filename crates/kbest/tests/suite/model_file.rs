@@ -1,7 +1,7 @@
 //! The model file: what is saved is loaded, damage is found, and a hostile file does no harm.
 //!
-//! The container is read and written here once more, as `docs/formats/model-file.md` describes it, so that sections can be
-//! changed and given the right checksums again: what the checksums would catch must not be all that protects.
+//! The container is read and written here once more, as `docs/formats/model-file.md` describes it, so that sections can
+//! be changed and given the right checksums again: what the checksums would catch must not be all that protects.
 
 use crate::common::Random;
 use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};

@@ -1,4 +1,5 @@
-//! Forward and backward passes over a degenerate lattice: Viterbi over active and degenerate labels, pruning on the way.
+//! Forward and backward passes over a degenerate lattice: Viterbi over active and degenerate labels, pruning on the
+//! way.
 
 use super::{DegenerateLattice, Direction, Slot};
 use crate::decode::Tally;

@@ -127,8 +127,8 @@ impl<S: Float> Layers<S> {
         self.add(t, fresh, true);
     }
 
-    /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not have.
-    /// No label left out has a larger score than `rest`.
+    /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not
+    /// have. No label left out has a larger score than `rest`.
     pub(super) fn open_toward(&mut self, t: usize, fresh: &[Entry<S>], after: u32, floor: S, rest: S) {
         let layer = &mut self.layers[t];
         if rest < layer.rest {

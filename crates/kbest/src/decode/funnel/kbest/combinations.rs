@@ -103,7 +103,8 @@ mod tests {
         let apart = counted(&[(1, 10.0, 1), (3, 20.0, 1)]);
         assert_eq!([1, 2, 3, 4].map(|k| apart.margin(k)), [0.0, 11.0, 21.0, 32.0].map(Some));
         assert_eq!(apart.margin(5), None);
-        // The same without both: neighbours, one that changes the label between them, too, or one of more than `LONGEST`.
+        // The same without both: neighbours, one that changes the label between them, too, or one of more than
+        // `LONGEST`.
         let together =
             [[(2, 10.0, 1), (3, 20.0, 1)], [(1, 10.0, 1), (3, 20.0, 2)], [(1, 10.0, 1), (7, 20.0, 4)]];
         for changes in together {

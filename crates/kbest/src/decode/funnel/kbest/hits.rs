@@ -197,8 +197,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.budget.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + looked)
     }
 
-    /// Opens the labels of position `t` that lead to a value of at least `needed` at the best path's next label, or at the
-    /// end. They are among the hits.
+    /// Opens the labels of position `t` that lead to a value of at least `needed` at the best path's next label, or at
+    /// the end. They are among the hits.
     pub(super) fn open_hits(
         &mut self,
         t: usize,
@@ -220,8 +220,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// Gathers the hits of position `t` with a value of at least `needed`: those whose way in is known become fresh labels,
-    /// the others selected ones. Returns a bound on the scores of all other labels.
+    /// Gathers the hits of position `t` with a value of at least `needed`: those whose way in is known become fresh
+    /// labels, the others selected ones. Returns a bound on the scores of all other labels.
     fn gather_wanted(&mut self, t: usize, needed: S, hits: &mut Hits<S>) -> Result<S, Stop> {
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let HitsAt { hits: range, opened, rest, .. } = hits.at[t].clone();

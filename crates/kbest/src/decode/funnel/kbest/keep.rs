@@ -11,8 +11,8 @@
 //! allowance(p)    = max over all y that want p of  allowance(y) - loss(p -> y)
 //! ```
 //!
-//! Where a label that is not opened could be wanted, by floor and rest of its position, the position is opened toward that one
-//! label. The labels kept are exactly those that some path within the margin (and the slack) uses.
+//! Where a label that is not opened could be wanted, by floor and rest of its position, the position is opened toward
+//! that one label. The labels kept are exactly those that some path within the margin (and the slack) uses.
 //!
 //! **Cost.** One vector pass for each label kept whose predecessors the search has not opened far enough (those before
 //! the best path are known from [`super::hits`]), and a step for each opened label before each label kept.
