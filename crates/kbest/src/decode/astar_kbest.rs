@@ -4,7 +4,7 @@
 //! its score and the partial path before it; each is opened at most once, so no two complete paths are equal. The
 //! search ends when no waiting `f` reaches the k-th best complete path.
 //!
-//! **Why k per node suffice.** If `k` partial paths reach a node with scores no worse than that of another one, each
+//! **Why k per node are enough.** If `k` partial paths reach a node with scores no worse than that of another one, each
 //! can be completed in the same way, and because rounding is monotone none of the `k` results scores lower.
 //!
 //! **Rounding.** Where it makes the estimates inconsistent, a node may get a better partial path after `k` of them were

@@ -243,9 +243,7 @@ impl<S: Float> Edges<S> {
     /// Rejects edges that consist of several matrices.
     fn one_matrix(&self) -> Result<()> {
         match &self.shape {
-            Shape::PerPosition(_) => {
-                Err(Error::shape("edges to change", "one matrix", "one matrix per position"))
-            }
+            Shape::PerPosition(_) => Err(Error::shape("edges to change", "one matrix", "several matrices")),
             _ => Ok(()),
         }
     }

@@ -10,7 +10,7 @@
 //! sparse ones. [`Marginals::accumulate_edges`] computes the same numbers pair by pair. **Cost.** `T L^2`
 //! multiplications, or `T` times the exceptions; memory for one number per pair.
 //!
-//! **Right way.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to)
+//! **Accuracy.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to)
 //! the pairs of that step are computed one by one.
 
 use super::Marginals;

@@ -7,12 +7,12 @@
 //!
 //! where an offset common to all edges is subtracted and returned, so that large scores cost no precision.
 //!
-//! The label summed over is the *source*, the other one the *target*. **Fast way.** With the edges as factors of at
-//! most 1 ([`crate::lattice::DenseFactors`]) and `x = exp(v - max v)` it is a product of a vector and a matrix. For
-//! sparse edges it is `base * sum of all x`, minus the sources that are exceptions, plus their own terms: time `L` plus
-//! the number of exceptions instead of `L^2`.
+//! The label summed over is the *source*, the other one the *target*. **Speed.** With the edges as factors of at most 1
+//! ([`crate::lattice::DenseFactors`]) and `x = exp(v - max v)` it is a product of a vector and a matrix. For sparse
+//! edges it is `base * sum of all x`, minus the sources that are exceptions, plus their own terms: time `L` plus the
+//! number of exceptions instead of `L^2`.
 //!
-//! **Right way.** All terms are positive, so a sum is as precise as its terms unless terms that matter were lost: too
+//! **Accuracy.** All terms are positive, so a sum is as precise as its terms unless terms that matter were lost: too
 //! small for their type, left out, or cancelled. There is an upper bound on each of these losses; a target whose sum is
 //! not [`TRUST`] times larger is *doubtful* and computed again from the scores, in log space.
 

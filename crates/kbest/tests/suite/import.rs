@@ -226,7 +226,7 @@ fn labels_with_many_weights_rank_first_and_keep_their_numbers() {
     let model = crfsuite(&[b"X", b"Y", b"Z"], &[b"a", b"b"], &features);
     let model = import::crfsuite(&model, "model").unwrap();
     assert_eq!(model.labels().names().collect::<Vec<_>>(), ["X", "Y", "Z"]);
-    assert_eq!(model.shared_edges().order(), Some(&[2, 0, 1][..]), "zeros are no weights");
+    assert_eq!(model.shared_edges().order(), Some(&[2, 0, 1][..]), "zeros are not weights");
     for (bytes, order) in [(CRFPP, [0, 1]), (WAPITI, [1, 0])] {
         let model = import::from_bytes(bytes.as_bytes(), "model").unwrap();
         assert_eq!(model.shared_edges().order(), Some(&order[..]), "{:?}", model.about());

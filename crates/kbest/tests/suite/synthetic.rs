@@ -170,7 +170,7 @@ fn neighbours_tell_what_a_word_does_not() {
             counts
         });
         let most = often.values().fold(0.0, |a: f64, &b| a.max(b)) / often.values().sum::<f64>();
-        assert!(unknown_word > most + 0.1, "their ends say nothing: {told}");
+        assert!(unknown_word > most + 0.1, "their suffixes say nothing: {told}");
         assert!(unknown_previous > unknown_word, "{told}");
     }
 }
