@@ -1,7 +1,7 @@
-//! Random numbers that are the same on every platform: a seeded generator of our own, and only operations that
-//! IEEE 754 rounds exactly (no logarithm, no sine: mathematics libraries differ in the last bit).
+//! Random numbers that are the same on every platform: our own seeded generator, and only operations that IEEE 754
+//! rounds exactly (no logarithm, no sine: math libraries differ in the last bit).
 //!
-//! For synthetic data and shuffling. **When not.** Nothing here is fit for secrets.
+//! For synthetic data and shuffling. **When not.** Not for cryptography.
 //!
 //! ```
 //! use kbest::random::Random;
@@ -15,7 +15,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A generator for this seed; neighbouring seeds give unrelated numbers.
+    /// A generator for this seed; neighbouring seeds produce unrelated numbers.
     pub fn new(seed: u64) -> Self {
         let mut random = Random(seed ^ 0x6B62_6573_745F_3031);
         random.next();
@@ -30,12 +30,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform from 0 to below 1.
+    /// Uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform from -1 to below 1.
+    /// Uniform in `[-1, 1)`.
     pub fn signed(&mut self) -> f64 {
         self.unit() * 2.0 - 1.0
     }
@@ -45,7 +45,7 @@ impl Random {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// Below `n`, rather low than high: twice below in turn. 0 if `n` is 0.
+    /// Below `n`, low numbers more often: uniform below a number that is itself uniform. 0 if `n` is 0.
     pub fn low(&mut self, n: usize) -> usize {
         let bound = self.below(n) + 1;
         self.below(bound)
@@ -91,7 +91,7 @@ impl Zipf {
         Zipf(cumulative.collect())
     }
 
-    /// A rank.
+    /// Draws a rank.
     pub fn draw(&self, random: &mut Random) -> usize {
         let total = self.0[self.0.len() - 1];
         let at = random.unit() * total;
@@ -107,7 +107,7 @@ mod tests {
     fn the_first_numbers_never_change() {
         let mut random = Random::new(7);
         let first: Vec<_> = (0..3).map(|_| random.next()).collect();
-        assert_eq!(first, PINNED, "files made from a seed would change");
+        assert_eq!(first, PINNED, "files generated from a seed would change");
     }
     const PINNED: [u64; 3] =
         [15_921_289_772_486_677_011, 13_193_274_288_791_450_922, 2_300_606_588_188_068_102];

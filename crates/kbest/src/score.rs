@@ -1,13 +1,13 @@
 //! The two float types a lattice may hold.
 //!
-//! A score is a finite number or minus infinity (*forbidden*); NaN and plus infinity are refused when a
-//! lattice is built, so every comparison below the border is a total order.
+//! A score is a finite number or minus infinity (*forbidden*); NaN and plus infinity are rejected when a lattice is
+//! built, so comparisons inside the library are a total order.
 
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
-/// `f32` or `f64`, with what the decoders need to know of them.
+/// `f32` or `f64`, with the constants and operations that decoders need.
 pub trait Score:
     Copy
     + PartialOrd
@@ -25,7 +25,7 @@ pub trait Score:
 {
     /// The neutral score.
     const ZERO: Self;
-    /// The score of what is forbidden.
+    /// The score of a forbidden node or edge.
     const FORBIDDEN: Self;
     /// The largest finite score.
     const LARGEST: Self;
@@ -46,7 +46,7 @@ pub trait Score:
     fn is_forbidden(self) -> bool {
         self == Self::FORBIDDEN
     }
-    /// The larger of both; `other` if they are equal.
+    /// The larger of the two; `other` if they are equal.
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         if self > other { self } else { other }

@@ -1,13 +1,13 @@
 //! Viterbi A* on a degenerate lattice: its best sequences, active and mixed, best first.
 //!
-//! **What.** After a pass every node knows the best partial path on the pass's side. A sequence in the agenda is a *tail* on the
-//! other side, from some node to the end, completed by the best partial path to that node; its priority is the score of the
-//! whole. When one is popped, the walk along its completion pushes every sequence that leaves it by one edge (Huang et al.
-//! 2012, Algorithm 3; here in either direction).
+//! **What.** After a pass, every node knows the best partial path on the side that the pass came from. A sequence in
+//! the agenda is a *tail* on the other side, from some node to the end, completed by the best partial path to that
+//! node; its priority is the score of the whole sequence. When one is popped, a walk along its completion pushes every
+//! sequence that leaves it by one edge (Huang et al. 2012, Algorithm 3; here in either direction).
 //!
-//! **Why.** Iterative Viterbi A* learns from them which columns must grow, and a lower bound on the k-th best path. Scores are sums in
-//! this search's own order: good for bounds, within the rounding slack, not for answers.
-//! **Cost.** At most `T n` pushes for a sequence, `n` nodes a column.
+//! **Why.** They tell iterative Viterbi A* which columns must grow, and give a lower bound on the k-th best path.
+//! Scores are sums in this search's own order: good enough for bounds, within the rounding slack, but not for answers.
+//! **Cost.** At most `T n` pushes per sequence, with `n` nodes per column.
 
 use super::Tally;
 use super::by_score::ByScore;
@@ -18,9 +18,9 @@ use crate::lattice::Lattice;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No node further on.
+/// No next node.
 const END: u32 = u32::MAX;
-/// Links after which the search gives up: what it lists helps the caller but is not needed.
+/// Number of links after which the search gives up: its list helps the caller but is not required.
 const MOST_LINKS: usize = 1 << 24;
 
 /// A node of a tail.
@@ -28,12 +28,12 @@ const MOST_LINKS: usize = 1 << 24;
 struct Link<S> {
     t: u32,
     slot: Slot,
-    after: u32,  // the link further on
-    done: S,     // score of the tail, this node left out
-    mixed: bool, // the tail has a degenerate label, this node included
+    after: u32,  // the next link
+    done: S,     // score of the tail, without this node
+    mixed: bool, // the tail, including this node, has a degenerate label
 }
 
-/// A sequence that waits, by the link its tail begins with: of equals the first come.
+/// A waiting sequence, by the link its tail begins with; among equals, the first one added.
 type Waiting<S> = ByScore<S, Reverse<u32>>;
 
 /// Links and the heap.
@@ -66,8 +66,8 @@ impl<'a, 'l, S: Float, E: GatherEdges<S>> Agenda<'a, 'l, S, E> {
         Agenda { lattice, edges, small, memory, threshold }
     }
 
-    /// Lists the `2k` best sequences, fewer once `k` of them are active; marks the columns whose degenerate labels they
-    /// use, and returns the score of the k-th active one, forbidden if there are fewer.
+    /// Lists the `2k` best sequences, or fewer once `k` of them are active; marks the columns whose degenerate labels
+    /// they use, and returns the score of the k-th active one, forbidden if there are fewer.
     pub(crate) fn list_sequences(mut self, k: usize, tally: &mut impl Tally) -> S {
         let first = self.small.end_of_pass();
         for slot in self.small.columns()[first].slots() {
@@ -92,7 +92,8 @@ impl<'a, 'l, S: Float, E: GatherEdges<S>> Agenda<'a, 'l, S, E> {
     /// Adds the sequence with the tail that begins in `slot`.
     fn push(&mut self, t: usize, slot: Slot, after: u32, done: S) {
         let score = self.small.reached(t, slot) + done;
-        // A sequence below the threshold is strictly worse than k paths: neither it nor its kin are of use.
+        // A sequence below the threshold is strictly worse than k paths: neither it nor any sequence derived from it is
+        // useful.
         if score < self.threshold || score.is_forbidden() {
             return;
         }
@@ -107,8 +108,8 @@ impl<'a, 'l, S: Float, E: GatherEdges<S>> Agenda<'a, 'l, S, E> {
         (self.memory.links.len() - 1) as u32
     }
 
-    /// Walks along the completion of a tail and pushes what leaves it; true if the sequence is mixed, and then its
-    /// columns are marked.
+    /// Walks along the completion of a tail and pushes the sequences that leave it; returns true if the sequence is
+    /// mixed, and then marks its columns.
     fn walk(&mut self, tail: u32, tally: &mut impl Tally) -> bool {
         let forward = self.small.direction() == Direction::Forward;
         let last = self.lattice.positions() - 1;

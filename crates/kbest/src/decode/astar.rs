@@ -1,20 +1,21 @@
 //! A*: best-first search, opening only nodes that the best path might go through.
 //!
-//! **What.** Nodes wait in a heap by `f = g + h` (Huang et al. 2012, Equation 8): `g` is the forward score, added as the judge
-//! adds, `h` an estimate never below what is left ([`Heuristic`]). The node with the largest `f` is opened: its edges
-//! improve the `g` of the labels after it. The search ends once no waiting `f` reaches the best complete path.
+//! **What.** Nodes wait in a heap by `f = g + h` (Huang et al. 2012, Equation 8): `g` is the forward score, added as
+//! the judge adds, `h` an estimate never below the remaining score ([`Heuristic`]). The node with the largest `f` is
+//! opened: its edges improve the `g` of the labels after it. The search ends once no waiting `f` reaches the best
+//! complete path.
 //!
-//! **Exact to the last bit.** `f` is added in another order than the judge's, so the search goes on until the best `f` lies
+//! **Exact to the last bit.** `f` is not added in the judge's order, so the search continues until the best `f` lies
 //! below the best complete path by more than the rounding slack. Rounding can also make `h` inconsistent: the `g` of an
-//! open node improves. Opening it again could cascade through a long sequence time after time; instead one *sweep*, position
-//! by position, then opens each node whose `f` reaches that path once more. Either way every node on a best
-//! path has plain Viterbi's score, and the path is read back by plain Viterbi's tie rule.
+//! open node improves. Opening it again could cascade through a long sequence repeatedly; instead one *sweep*, position
+//! by position, then opens once more each node whose `f` reaches that path. Either way every node on a best path has
+//! plain Viterbi's score, and the path is read back by plain Viterbi's tie rule.
 //!
 //! **k best** (section 4.3): every node keeps its `k` best partial paths, each of which is opened at most once.
 //!
-//! **Cost.** `T L` edges at best (one node a position), `T L^2` and a heap at worst, `k` times that for k best; `T L` scores of memory.
-//! **When not.** Loose estimates open nearly everything, with a heap on top: the papers, too, found it slower than
-//! staggered decoding.
+//! **Cost.** `T L` edges at best (one node per position), `T L^2` and a heap at worst, `k` times that for k best; `T L`
+//! scores of memory. **When not.** Loose estimates open nearly everything, with a heap on top: the papers, too, found
+//! it slower than staggered decoding.
 //!
 //! ```
 //! use kbest::{Decode, Edges, Lattice, Scratch, decode::{Astar, Heuristic}};
@@ -42,12 +43,12 @@ use std::collections::BinaryHeap;
 /// A* search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Astar {
-    /// The estimate of what is still to come.
+    /// How the remaining score is estimated.
     pub heuristic: Heuristic,
 }
 
-/// A node that waits to be opened, by its `f`: its position and its label, or the number of a partial path. Among equals the
-/// longer way comes first, which nears a complete path, then the lower number.
+/// A node that waits to be opened, by its `f`: its position and its label, or the number of a partial path. Among
+/// equals the longer way comes first, which is closer to a complete path, then the lower number.
 pub(super) type Waiting<S> = ByScore<S, (u32, Reverse<u32>)>;
 
 /// Forward scores, estimates and the heap.
@@ -111,7 +112,7 @@ fn one_best<S: Float>(
         }
     }
     while let Some(Waiting { score: f, item: (t, Reverse(p)) }) = heap.pop() {
-        // f bounds every path on from here: all that still wait are strictly worse than a complete path.
+        // f bounds every path from here on: all those still waiting are strictly worse than a complete path.
         if f < best - slack {
             break;
         }
@@ -138,7 +139,7 @@ fn one_best<S: Float>(
             }
             improved_late |= opened[next * labels + y];
             let f = reached + estimates.at(next, places[y]);
-            // The same bound: what lies below the best complete path by more than the slack need not wait.
+            // The same bound: anything below the best complete path by more than the slack need not wait.
             if f >= best - slack && !f.is_forbidden() {
                 heap.push(Waiting { score: f, item: (next as u32, Reverse(y as u32)) });
             }

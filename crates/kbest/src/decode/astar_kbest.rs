@@ -1,17 +1,17 @@
 //! k-best A*: every node keeps its `k` best partial paths (Huang et al. 2012, section 4.3).
 //!
-//! **What.** The search of [`super::astar`] with partial paths in the heap instead of nodes. A partial path is a label, its
-//! score and the partial path before it; each is opened at most once, so no two complete paths are equal. The search
-//! ends when no waiting `f` reaches the k-th best complete path.
+//! **What.** The search of [`super::astar`] with partial paths in the heap instead of nodes. A partial path is a label,
+//! its score and the partial path before it; each is opened at most once, so no two complete paths are equal. The
+//! search ends when no waiting `f` reaches the k-th best complete path.
 //!
-//! **Why k a node suffice.** Of `k` partial paths that reach a node no worse than another one, each can be completed as that one is, and
-//! as rounding is monotone none of the `k` results scores below its own.
+//! **Why k per node are enough.** If `k` partial paths reach a node with scores no worse than that of another one, each
+//! can be completed in the same way, and because rounding is monotone none of the `k` results scores lower.
 //!
 //! **Rounding.** Where it makes the estimates inconsistent, a node may get a better partial path after `k` of them were
-//! opened. As in 1-best A*, it is not opened then, and a sweep position by position settles the scores.
+//! opened. As in 1-best A*, it is not opened then, and a sweep over the positions corrects the scores.
 //!
-//! **Cost.** At most `k T L` partial paths are opened, `k T L^2` edges; memory for the partial paths found. Many equal scores
-//! do not change that: a partial path no better than the `k` known ones is dropped at once.
+//! **Cost.** At most `k T L` partial paths are opened, `k T L^2` edges; memory for the partial paths found. Many equal
+//! scores do not change that: a partial path no better than the `k` known ones is dropped immediately.
 
 use super::astar::{self, Waiting};
 use super::by_score::ByScore;
@@ -38,7 +38,7 @@ struct Partial<S> {
     dropped: bool,
 }
 
-/// A partial path kept at a node; the worst is the greatest, of equals the last come.
+/// A partial path kept at a node; the worst is the greatest; among equals, the last one added.
 type Kept<S> = Reverse<ByScore<S, Reverse<u32>>>;
 
 /// The best partial paths of a node.
@@ -47,7 +47,7 @@ struct Node<S: Float> {
     kept: BinaryHeap<Kept<S>>, // at most k, the worst on top
     worst: S,                  // score to beat: that of the k-th, forbidden while there are fewer
     best: S,
-    opened: usize, // how many were opened, dropped ones among them
+    opened: usize, // how many were opened, including dropped ones
 }
 
 impl<S: Float> Default for Node<S> {
@@ -60,7 +60,7 @@ impl<S: Float> Default for Node<S> {
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S: Float> {
     partials: Vec<Partial<S>>,
-    nodes: Vec<Node<S>>,     // T x L, and more from longer sequences
+    nodes: Vec<Node<S>>,     // T x L, or more after longer sequences
     complete: Vec<(S, u32)>, // at most k, best first
     path: Vec<LabelId>,
     column: Vec<u32>, // the partial paths of a position, for the sweep
@@ -79,10 +79,10 @@ impl<S: Float> Memory<S> {
         }
     }
 
-    /// Adds a partial path to a node if it is among the `k` best there; those that came first win a tie.
+    /// Adds a partial path to a node if it is among the `k` best there; earlier ones win a tie.
     fn add(&mut self, node: usize, k: usize, g: S, label: usize, before: u32) -> Result<Option<u32>> {
         let node = &mut self.nodes[node];
-        // No better than k others: whatever completes it completes those as well.
+        // No better than k others: any completion of it also completes those.
         if g <= node.worst {
             return Ok(None);
         }
@@ -98,14 +98,14 @@ impl<S: Float> Memory<S> {
         }
         node.best = node.best.larger(g);
         if item == NONE {
-            let reason = format!("the {k} best paths need more than {NONE} partial ones");
+            let reason = format!("the {k} best paths need more than {NONE} partial paths");
             return Err(Error::Unsupported { decoder: "astar", reason });
         }
         self.partials.push(Partial { g, label: label as LabelId, before, dropped: false });
         Ok(Some(item))
     }
 
-    /// Notes a complete path if it is among the `k` best.
+    /// Records a complete path if it is among the `k` best.
     fn finish(&mut self, k: usize, score: S, partial: u32) {
         let full = self.complete.len() == k;
         if score.is_forbidden() || full && score <= self.complete[k - 1].0 {
@@ -151,7 +151,7 @@ pub(super) fn k_best<S: Float>(
     tally.round();
     search.start(|waiting| heap.push(waiting))?;
     while let Some(Waiting { score: f, item: (t, Reverse(item)) }) = heap.pop() {
-        // f bounds every completion: all that still wait are strictly worse than k complete paths.
+        // f bounds every completion: all those still waiting are strictly worse than k complete paths.
         if f < search.threshold() {
             break;
         }
@@ -170,7 +170,7 @@ pub(super) fn k_best<S: Float>(
     if improved_late {
         search.sweep(tally)?;
     }
-    // The tie rule of the best path looks at all equally good ones, not only at the k that were kept.
+    // The tie rule of the best path considers all equally good ones, not only the k that were kept.
     let column = |t: usize| (0..).zip(paths.nodes[t * labels..(t + 1) * labels].iter().map(|node| node.best));
     push_best(lattice, edges, column, out)?;
     for i in 0..paths.complete.len() {
@@ -181,7 +181,7 @@ pub(super) fn k_best<S: Float>(
             paths.path[t] = partial.label;
             at = partial.before;
         }
-        // If the best path was not kept, then k others score the same, and the last of them gives way.
+        // If the best path was not kept, then k others score the same, and the last of them is dropped.
         if paths.path != out.best().labels && out.paths.len() < k {
             out.push_path(last + 1, score).copy_from_slice(&paths.path);
         }
@@ -189,7 +189,7 @@ pub(super) fn k_best<S: Float>(
     Ok(())
 }
 
-/// One sequence's search.
+/// The search of one sequence.
 struct Search<'a, 'l, S: Float, E> {
     lattice: &'a Lattice<'l, S>,
     edges: &'a E,
@@ -197,13 +197,13 @@ struct Search<'a, 'l, S: Float, E> {
     places: &'a [u32],
     k: usize,
     slack: S,
-    floor: S, // k paths are known to score no less, though they are not at hand
+    floor: S, // k paths are known to score no less, though they are not stored
     paths: &'a mut Memory<S>,
     row: &'a mut Vec<S>,
 }
 
 impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
-    /// What lies below this is strictly worse than k complete paths.
+    /// Anything below this is strictly worse than k complete paths.
     #[inline]
     fn threshold(&self) -> S {
         self.paths.kth(self.k).larger(self.floor) - self.slack
@@ -214,7 +214,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
     fn reach(&mut self, t: usize, y: usize, g: S, before: u32, wait: impl FnOnce(Waiting<S>)) -> Result<()> {
         let (labels, last) = (self.lattice.labels(), self.lattice.positions() - 1);
         let f = g + self.estimates.at(t, self.places[y]);
-        // f bounds every completion: what lies below k complete paths by more than the slack need not be kept.
+        // f bounds every completion: anything below k complete paths by more than the slack need not be kept.
         if f.is_forbidden() || f < self.threshold() {
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         Ok(())
     }
 
-    /// Finds all partial paths anew, position by position: those of a position are final when the next one begins.
+    /// Finds all partial paths again, position by position: those of a position are final when the next one begins.
     fn sweep(&mut self, tally: &mut impl Tally) -> Result<()> {
         self.floor = self.paths.kth(self.k);
         let (labels, last) = (self.lattice.labels(), self.lattice.positions() - 1);

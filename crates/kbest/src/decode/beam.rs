@@ -1,9 +1,9 @@
-//! Beam search that knows when it was exact.
+//! Beam search that knows whether its answer is exact.
 //!
 //! **What.** A forward pass that keeps the `width` best labels of each position (at least `k` of them for `k` paths)
-//! and drops the rest; the answer is the best paths through what was kept. Beside it runs a *certificate*: an upper
-//! bound on everything that was ever dropped. If the last path returned beats that bound, no better path exists and the
-//! answer is marked exact.
+//! and drops the rest; the answer is the best paths through the kept labels. Alongside, it maintains a *certificate*:
+//! an upper bound on everything that was dropped. If the last path returned beats that bound, no better path exists and
+//! the answer is marked exact.
 //!
 //! ```text
 //! held[t][y] = max over kept p of (held[t-1][p] + edge[p][y]) + node[t][y]             paths of kept labels only
@@ -16,13 +16,12 @@
 //! never below the judge's score of a path through a dropped label. Only a strictly better answer is certified: a
 //! dropped path of equal score might come first by the tie rule.
 //!
-//! A beam may drop every label that leads on. Then, or if it holds fewer than `k` paths, it is tried again twice as
-//! wide until it has them or drops nothing; so [`Error::NoPath`] means what it says.
+//! A beam may drop every label that can be continued. Then, or if it holds fewer than `k` paths, the search is repeated
+//! with twice the width until it has them or drops nothing; so [`Error::NoPath`] really means that there is no path.
 //!
-//! **Cost.** `T L max(width, k)` time on vectors; memory `T max(width, k)`. **When not.** If the answer must be exact:
-//! `funnel` starts from the same idea and goes on where the certificate fails.
-//! **Paper.** The baseline of Huang et al. (2012, Tables 4 and 5) and of Esposito & Radicioni (2009, section 6.6.2); the
-//! certificate is ours.
+//! **Cost.** `T L max(width, k)` time, with vector instructions; memory `T max(width, k)`. **When not.** If the answer
+//! must be exact: `funnel` starts from the same idea and goes on where the certificate fails. **Paper.** The baseline
+//! of Huang et al. (2012, Tables 4 and 5) and of Esposito & Radicioni (2009, section 6.6.2); the certificate is ours.
 
 use super::gather::GatherEdges;
 use super::path_space::{self, Columns, PathSpace, Survivors};
@@ -36,7 +35,7 @@ use crate::lattice::{EdgeScores, Lattice, PerLabel, with_edges};
 /// The beam decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beam {
-    /// Labels kept a position, at least 1; for `k` paths at least `k` are kept.
+    /// Labels kept per position, at least 1; for `k` paths at least `k` are kept.
     pub width: usize,
 }
 
@@ -92,11 +91,11 @@ impl Algorithm for Beam {
 
 impl Beam {
     /// For training: searches until the labels `gold` have fallen out of the beam, and puts the best labels up to and
-    /// including that position into `prefix`; all of them if `gold` stays to the end.
+    /// including that position into `prefix`, or all positions if `gold` stays in the beam to the end.
     ///
     /// # Errors
-    /// [`Error::Shape`] if `gold` is not as long as the lattice, [`Error::LabelOutOfRange`], [`Error::NoPath`] if the beam
-    /// runs empty.
+    /// [`Error::Shape`] if `gold` is not as long as the lattice, [`Error::LabelOutOfRange`], [`Error::NoPath`] if the
+    /// beam runs empty.
     pub fn until_lost<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
@@ -104,7 +103,7 @@ impl Beam {
         scratch: &mut Scratch<S>,
         prefix: &mut Vec<LabelId>,
     ) -> Result<()> {
-        lattice.path_score(gold)?; // refuses a path of another shape
+        lattice.path_score(gold)?; // rejects a path of another length
         prefix.clear();
         if gold.is_empty() {
             return Ok(());
@@ -128,15 +127,15 @@ fn try_width<S: Float>(
     let Memory { offsets, labels, scores, paths, .. } = memory;
     let survivors = Survivors { alpha: scores, columns: Columns::Listed { offsets, labels } };
     PathSpace::new(lattice, edges, survivors, paths).push_best(k, tally, out)?;
-    // Certificate: an upper bound of everything dropped lies strictly below the last path.
+    // Certificate: an upper bound on everything dropped lies strictly below the last path.
     let enough = out.paths.len() == k;
     out.exact = lost.is_forbidden() || (enough && out.paths.last().is_some_and(|path| path.score > lost));
     Ok(enough || lost.is_forbidden())
 }
 
 impl<S: Float> Memory<S> {
-    /// Fills in the kept labels of all positions, and returns an upper bound, end score included, of the paths through a
-    /// dropped label.
+    /// Fills in the kept labels of all positions, and returns an upper bound, including the end score, on the paths
+    /// through a dropped label.
     fn forward(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -175,7 +174,7 @@ impl<S: Float> Memory<S> {
         }
     }
 
-    /// Searches until `gold` has fallen out of the beam, or to the end; the best labels so far go into `prefix`.
+    /// Searches until `gold` has fallen out of the beam, or to the end; writes the best labels so far to `prefix`.
     fn follow(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -189,7 +188,7 @@ impl<S: Float> Memory<S> {
         let mut t = 0;
         loop {
             let rest = self.keep_best(width);
-            // In the beam is what scores as much as the best path that ends in the same label.
+            // A prefix is in the beam if it scores as much as the best path that ends in the same label.
             let score = lattice.prefix_score(&gold[..=t])?;
             let alive = self.kept.iter().any(|kept| kept.label == gold[t] && kept.held == score);
             if !alive || t == last {
@@ -211,13 +210,13 @@ impl<S: Float> Memory<S> {
     }
 
     /// Keeps the `width` best labels of the current position, lower labels first among equals, and returns `rest`: a
-    /// bound of those that are dropped.
+    /// bound on those that are dropped.
     fn keep_best(&mut self, width: usize) -> S {
         self.kept.clear();
         while self.kept.len() < width {
             let Some((y, held)) = argmax(&self.held) else { break };
             self.kept.push(Kept { label: y as LabelId, held, lost: self.lost[y] });
-            (self.held[y], self.lost[y]) = (S::FORBIDDEN, S::FORBIDDEN); // leaves the dropped ones
+            (self.held[y], self.lost[y]) = (S::FORBIDDEN, S::FORBIDDEN); // only the dropped ones remain
         }
         self.kept.sort_unstable_by_key(|kept| kept.label);
         self.offsets.push(self.labels.len());
@@ -226,8 +225,9 @@ impl<S: Float> Memory<S> {
         S::largest(&self.held).larger(S::largest(&self.lost))
     }
 
-    /// Keeps the `width` best labels of the last position, end scores included. Those dropped need no bound: a beam is at
-    /// least `k` wide, so `k` paths that end in kept labels score no less, and of equals have the lower labels.
+    /// Keeps the `width` best labels of the last position, including the end scores. Those dropped need no bound: a
+    /// beam is at least `k` wide, so `k` paths that end in kept labels score no less, and have lower labels where they
+    /// score the same.
     fn keep_best_ends(&mut self, lattice: &Lattice<'_, S>, width: usize) {
         let Some(end) = lattice.end() else {
             self.keep_best(width);
@@ -237,12 +237,12 @@ impl<S: Float> Memory<S> {
         self.row.copy_from_slice(&self.held);
         S::add_row(&mut self.held[..end.len()], end);
         self.keep_best(width);
-        // Paths are enumerated from scores without the end.
+        // Paths are enumerated from scores without the end score.
         self.scores.truncate(first);
         self.scores.extend(self.labels[first..].iter().map(|&y| self.row[y as usize]));
     }
 
-    /// The rows of position `t` from what was kept at `t - 1`, and from a bound of what was not.
+    /// The rows of position `t` from the labels kept at `t - 1`, and from a bound on the others.
     fn step(&mut self, lattice: &Lattice<'_, S>, edges: &impl EdgeScores<S>, t: usize, rest: S) {
         let labels = lattice.labels();
         self.held.fill(S::FORBIDDEN);
@@ -255,7 +255,7 @@ impl<S: Float> Memory<S> {
             }
         }
         if !rest.is_forbidden() {
-            // Upper bound of every path through a dropped label of t - 1, because no edge into y is better.
+            // Upper bound on every path through a dropped label of t - 1, because no edge into y is better.
             match edges.bounds(t).column {
                 PerLabel::Each(column) => S::max_plus_row(&mut self.lost[..labels], rest, &column[..labels]),
                 PerLabel::All(best) => {

@@ -3,8 +3,8 @@
 use crate::kernel::Float;
 use std::cmp::Ordering;
 
-/// A member of a heap: the one with the largest score is the greatest, among equals the one with the greatest `item`.
-/// Scores are never NaN, so this is a total order.
+/// A member of a heap, ordered by score, and among equal scores by `item`. Scores are never NaN, so this is a total
+/// order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByScore<S, T> {
     pub score: S,

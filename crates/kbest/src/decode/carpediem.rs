@@ -1,8 +1,8 @@
-//! CarpeDiem: opens the vertices of a layer in order of their own weight and stops as soon as no other can win.
+//! CarpeDiem: opens the vertices of a layer in order of their own score and stops as soon as no other can win.
 //!
-//! **What.** Exact 1-best search that reads an edge only if the node scores leave a doubt. The *forward strategy*
-//! (Algorithm 3) finds the best score `gamma*` of each layer, the *backward strategy* (Algorithm 4) opens one vertex
-//! by finding its best predecessor, going back to open more of the earlier layers where it must.
+//! **What.** Exact 1-best search that reads an edge only if the node scores do not settle the answer. The *forward
+//! strategy* (Algorithm 3) finds the best score `gamma*` of each layer, the *backward strategy* (Algorithm 4) opens one
+//! vertex by finding its best predecessor, going back to open more of the earlier layers where necessary.
 //!
 //! ```text
 //! B[t]     = gamma*[t-1] + S1*[t]                          no path reaches layer t with more      (equation 4)
@@ -15,10 +15,10 @@
 //!
 //! **Why exact, ties and last bits included.** Each bound is added in the judge's order with terms replaced by larger
 //! ones, and rounding is monotone: `(gamma* + S1*) + node` is never below `(alpha[p] + edge) + node`, so no allowance
-//! for rounding is needed. The paper stops on equality. That is right where only the value `gamma*` is wanted (all
-//! layers but the last), yet a vertex that ties may have the lower label, so Algorithm 4 and the last layer go on
+//! for rounding is needed. The paper stops on equality. That is correct where only the value `gamma*` is wanted (all
+//! layers except the last), but a vertex that ties may have a lower label, so Algorithm 4 and the last layer continue
 //! while equality is possible and then take the lowest label. The end scores are part of the last layer's order and
-//! bound. What is forbidden has bound minus infinity and is never opened.
+//! bound. A forbidden vertex has the bound minus infinity and is never opened.
 //!
 //! **Cost.** `T L` to `T L^2` time; a layer is sorted lazily, 16 labels first, then twice as many. Memory grows with
 //! the opened vertices, not with `T L`. **When not.** Edges as strong as nodes: most vertices are opened, one by one.
@@ -32,10 +32,10 @@ use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 use std::cmp::Ordering;
 
-/// Labels of a layer that are sorted at first.
+/// Number of labels of a layer that are sorted at first.
 const FIRST_SORTED: usize = 16;
 
-/// What the backward strategy takes for the best edge into the vertex it opens.
+/// Which bound the backward strategy uses for the best edge into the vertex it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CarpeDiemBound {
     /// The best edge into the position, as in the paper.
@@ -52,15 +52,15 @@ pub struct CarpeDiem {
     pub bound: CarpeDiemBound,
 }
 
-/// Layers, and what is known of their most promising vertices.
+/// Layers, and what is known about their most promising vertices.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     layers: Vec<Layer<S>>,
     order: Vec<LabelId>, // each layer's labels by descending node score, as far as sorted
-    score: Vec<S>,       // beside `order`: the best score of a path that ends there, if opened
-    from: Vec<u32>,      // beside `order`: the rank of its predecessor in the layer before
+    score: Vec<S>,       // parallel to `order`: the best score of a path that ends there, if opened
+    from: Vec<u32>,      // parallel to `order`: the rank of its predecessor in the layer before
     work: Vec<Opening<S>>,
-    keys: Vec<S>, // L: what sorts the last layer
+    keys: Vec<S>, // L: the sort keys of the last layer
     unsorted: Vec<LabelId>,
 }
 
@@ -79,7 +79,7 @@ struct Opening<S> {
     t: usize,
     y: LabelId,
     rank: usize, // next predecessor to look at
-    best: S,     // score through the best predecessor so far, node not yet added
+    best: S,     // score through the best predecessor so far, without its own node
     from: u32,   // its rank
     from_label: LabelId,
 }
@@ -118,7 +118,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Opens all of layer 0, in label order since nothing asks for another, and returns its best score.
+    /// Opens all of layer 0, in label order since any order will do, and returns its best score.
     fn open_first_layer(&mut self) -> S {
         let labels = self.lattice.labels();
         let Memory { layers, order, score, from, .. } = &mut *self.memory;
@@ -136,12 +136,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         S::largest(&self.memory.score)
     }
 
-    /// Algorithm 3 on a layer before the last: its best score, all that later layers ask for.
+    /// Algorithm 3 on a layer before the last: its best score, which is all that later layers need.
     fn best_of_layer(&mut self, t: usize) -> S {
         let mut best = S::FORBIDDEN;
         for rank in 0..self.lattice.labels() {
             let y = self.label_at(t, rank);
-            // Upper bound of this vertex and of all after it in the order. A tie would not change the value, so stop.
+            // Upper bound on this vertex and all after it in the order. A tie would not change the value, so stop.
             let limit = self.memory.layers[t].bound + self.lattice.node_row(t)[y as usize];
             if limit <= best {
                 break;
@@ -151,13 +151,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         best
     }
 
-    /// Algorithm 3 on the last layer, end scores included: the best score and the rank that has it.
+    /// Algorithm 3 on the last layer, including end scores: the best score and its rank.
     fn best_end(&mut self, last: usize) -> Option<(S, usize)> {
         self.sort_last_layer_by_bound(last);
         let (mut best, mut best_rank, mut best_label) = (S::FORBIDDEN, None, LabelId::MAX);
         for rank in 0..self.lattice.labels() {
             let y = self.label_at(last, rank);
-            // Upper bound of this vertex and, being the sort key, of all after it; with equality a lower label may win.
+            // Upper bound on this vertex and, being the sort key, on all after it; with equality a lower label may win.
             let limit = self.memory.keys[y as usize];
             if limit.is_forbidden() || limit < best || (limit == best && best_label == 0) {
                 break;
@@ -171,7 +171,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         best_rank.map(|rank| (best, rank))
     }
 
-    /// The key of a vertex of the last layer is its upper bound, end score included, added in the judge's order.
+    /// The key of a vertex of the last layer is its upper bound, including the end score, added in the judge's order.
     fn sort_last_layer_by_bound(&mut self, last: usize) {
         let Memory { layers, keys, score, .. } = &mut *self.memory;
         keys.clear();
@@ -187,7 +187,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         keys.extend(nodes.map(|(y, &node)| self.lattice.with_end_score(bound + node, y)));
     }
 
-    /// Algorithm 4: opens `y` at `t`, and of the layers before whatever that takes. Returns its score.
+    /// Algorithm 4: opens `y` at `t`, and whatever that requires in earlier layers. Returns its score.
     fn open(&mut self, t: usize, y: LabelId) -> S {
         let opening = |t, y| Opening { t, y, rank: 0, best: S::FORBIDDEN, from: 0, from_label: LabelId::MAX };
         debug_assert!(self.memory.work.is_empty());
@@ -196,7 +196,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.look_at_open_vertices(&mut frame);
             if let Some(p) = self.next_to_open(&frame) {
                 let before = frame.t - 1;
-                self.memory.work.push(frame); // comes back when p is open
+                self.memory.work.push(frame); // resumes when p is open
                 self.memory.work.push(opening(before, p));
                 continue;
             }
@@ -212,7 +212,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.score[layer.first + layer.opened - 1]
     }
 
-    /// The first loop of Algorithm 4: the best predecessor among the open ones not looked at yet.
+    /// The first loop of Algorithm 4: the best predecessor among the open ones not examined yet.
     fn look_at_open_vertices(&mut self, frame: &mut Opening<S>) {
         let before = self.memory.layers[frame.t - 1];
         self.tally.edges(before.opened - frame.rank);
@@ -239,7 +239,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             CarpeDiemBound::Overall => bounds.overall,
             CarpeDiemBound::Column => bounds.column.at(frame.y as usize),
         };
-        // Upper bound of what this and all later predecessors can give; with equality a lower label may win.
+        // Upper bound on this and all later predecessors; with equality a lower label may win.
         let node = self.lattice.node_row(frame.t - 1)[p as usize];
         let limit = self.memory.layers[frame.t - 1].bound + node + edge;
         let hopeless = limit.is_forbidden() || limit < frame.best;
@@ -247,7 +247,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         (!hopeless && !tie_is_lost).then_some(p)
     }
 
-    /// The label of that rank in the layer's order, which is sorted further if need be.
+    /// The label of that rank in the layer's order, which is sorted further if necessary.
     fn label_at(&mut self, t: usize, rank: usize) -> LabelId {
         if rank == self.memory.layers[t].sorted {
             self.sort_further(t);
@@ -263,7 +263,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let keys: &[S] = if is_last { keys } else { self.lattice.node_row(t) };
         let by_key = |a: &LabelId, b: &LabelId| {
             let by_score = keys[*b as usize].partial_cmp(&keys[*a as usize]).unwrap_or(Ordering::Equal);
-            by_score.then(a.cmp(b)) // lower labels first, as the paper leaves open
+            by_score.then(a.cmp(b)) // lower labels first; the paper leaves this open
         };
         let layer = &mut layers[t];
         let sorted = (2 * layer.sorted).max(FIRST_SORTED).min(labels);
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::lattice::{Edges, with_edges};
 
-    /// Writes down the vertices in the order in which they are opened.
+    /// Records the vertices in the order in which they are opened.
     #[derive(Default)]
     struct Diary(Vec<(usize, usize)>);
 

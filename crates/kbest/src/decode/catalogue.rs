@@ -11,35 +11,35 @@ use crate::kernel::Float;
 use std::fmt;
 use std::str::FromStr;
 
-/// How many paths a decoder can give.
+/// How many paths a decoder can find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
     /// The best path only.
     One,
-    /// The `k` best paths, `k = 1` among them.
+    /// The `k` best paths, including `k = 1`.
     Both,
     /// Made for `k > 1`; `k = 1` works too.
     Many,
 }
 
-/// What to know of a decoder before choosing it.
+/// What to know about a decoder before choosing it.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// How many paths it can give.
+    /// How many paths it can find.
     pub answers: Answers,
     /// Whether its paths are proven to be the best.
     pub exact: bool,
     /// Time in `T`, `L` and `k`.
     pub cost: &'static str,
-    /// When to take it.
+    /// When to use it.
     pub advice: &'static str,
     /// Where it is explained: `docs/decoders/PAGE.md`.
     pub page: &'static str,
 }
 
-// One row per decoder; `table.rs` says what is made of it.
+// One row per decoder; `table.rs` says what it expands to.
 decoders! {
     Auto: page "auto" {
         "auto" => Auto::default(),
@@ -57,7 +57,7 @@ decoders! {
         "viterbi" => Viterbi,
             answers: Both, exact: true,
             cost: "k T L^2",
-            advice: "the textbook, scalar and short: the reference the others are tested against";
+            advice: "the textbook algorithm, scalar and short: the reference the others are tested against";
     }
     ViterbiSimd: memory viterbi_simd, page "viterbi-simd" {
         "viterbi-simd" => ViterbiSimd,
@@ -115,11 +115,11 @@ decoders! {
         "beam" => Beam::default(),
             answers: Both, exact: false,
             cost: "T L max(width, k)",
-            advice: "keeps --width labels a position; says whether the answer is proven all the same";
+            advice: "keeps --width labels per position; reports whether the answer is still proven to be best";
     }
 }
 
-/// "use viterbi, ..." for error messages.
+/// The decoders for `k > 1`, for error messages.
 pub(super) fn those_for_k() -> String {
     let names: Vec<_> = CATALOGUE.iter().filter(|e| e.answers != Answers::One).map(|e| e.name).collect();
     format!("decoders for k > 1: {}", names.join(", "))
@@ -132,7 +132,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The decoder of that name, with its option behind a colon if it has one: `funnel`, `astar:m3` (the heuristic),
+    /// The decoder of that name, with its option after a colon if it has one: `funnel`, `astar:m3` (the heuristic),
     /// `beam:16` (the width).
     ///
     /// ```
@@ -144,8 +144,8 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownName`] with the names there are, of decoders or of heuristics; [`Error::Argument`] for a width that
-    /// is none; [`Error::Unsupported`] for an option of a decoder that takes none.
+    /// [`Error::UnknownName`] with a list of the known decoders or heuristics; [`Error::Argument`] for an invalid
+    /// width; [`Error::Unsupported`] for an option of a decoder that takes none.
     pub fn by_name(name: &str) -> Result<Self> {
         let (name, option) = name.split_once(':').map_or((name, None), |(name, option)| (name, Some(option)));
         let decoder = Self::named(name).ok_or_else(|| Error::UnknownName {
@@ -198,7 +198,8 @@ impl FromStr for Decoder {
     }
 }
 
-/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not shown.
+/// The name that [`Decoder::by_name`] reads. Options that cannot be typed, such as the engines of `auto`, are not
+/// shown.
 impl fmt::Display for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
@@ -207,12 +208,12 @@ impl fmt::Display for Decoder {
 }
 
 impl<S: Float> Scratch<S> {
-    /// Empty working memory.
+    /// Empty working memory, without counting.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, counting the work.
+    /// Empty working memory that counts the work.
     pub fn counting() -> Self {
         Scratch { counting: true, ..Self::default() }
     }

@@ -1,14 +1,15 @@
-//! Counting the work, at no cost when nobody asked.
+//! Counting the work, at no cost unless asked for.
 //!
 //! The search loops are generic over a [`Tally`]: one counts, the other is empty and vanishes when compiled. The counts
-//! are the papers' instrument: nodes opened at a position tell how sequential that stretch is (CarpeDiem, section 6.5).
+//! are the papers' instrument: the number of nodes opened at a position shows how sequential that stretch is
+//! (CarpeDiem, section 6.5).
 
-/// What a search cost.
+/// The work of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Nodes whose score was computed (for Viterbi: all of them).
     pub nodes: u64,
-    /// Edge scores looked at.
+    /// Edge scores that were read.
     pub edges: u64,
     /// Passes over the lattice.
     pub rounds: u64,
@@ -16,7 +17,7 @@ pub struct Counters {
     pub nodes_at: Vec<u32>,
 }
 
-/// Something that may count.
+/// A counter that may or may not count.
 pub(crate) trait Tally {
     /// `count` nodes were opened at position `t`.
     fn nodes(&mut self, t: usize, count: usize);

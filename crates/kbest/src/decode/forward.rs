@@ -1,8 +1,8 @@
 //! The table of all forward scores, and the way back through it.
 //!
 //! `alpha[t][y]`, the best score of a path that ends in `y` at `t`, for every position and label: `T x L` scores, no
-//! back pointers. The winner of each step is found again on the way back, which costs one column a position; leaving the
-//! argmax out of the inner loop is worth far more.
+//! back pointers. The winner of each step is found again on the way back, which costs one column per position; keeping
+//! the argmax out of the inner loop saves far more.
 
 use super::path_space::{Columns, Survivors};
 use super::{Decoded, Tally};

@@ -1,19 +1,19 @@
 //! Rows of edges restricted to a few labels, gathered into one contiguous array.
 //!
-//! **Why.** Decoders that keep a short list of labels a position then run the vector kernels on short arrays.
-//! **Cost.** One load a label for dense edges, none if the list is `0, 1, 2, ...` (the row itself is used); the list plus the
-//! exceptions of the row for sparse edges.
+//! **Why.** Decoders that keep a short list of labels per position can then run the vector kernels on short arrays.
+//! **Cost.** One load per label for dense edges, none if the list is `0, 1, 2, ...` (the row itself is used); the list
+//! plus the exceptions of the row for sparse edges.
 
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{CallbackEdges, DenseEdges, EdgeScores, Matrix, PerPositionView, SparseEdges};
 
-/// The labels of one position that edges are wanted for.
+/// The labels of one position for which edges are wanted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Targets<'a> {
     /// The labels.
     pub labels: &'a [LabelId],
-    /// For each of the `L` labels its index in `labels`, or a number not below `labels.len()`.
+    /// For each of the `L` labels: its index in `labels`, or a number not below `labels.len()`.
     pub slots: &'a [u32],
     /// True if `labels` counts up from 0.
     pub prefix: bool,
@@ -89,7 +89,7 @@ pub(crate) struct TargetList {
 }
 
 impl TargetList {
-    /// No targets, of so many labels.
+    /// Removes all targets and sets the number of labels.
     pub(crate) fn reset(&mut self, labels: usize) {
         self.labels.clear();
         self.slots.clear();
@@ -97,7 +97,7 @@ impl TargetList {
         self.prefix = true;
     }
 
-    /// Replaces the targets; costs the old and the new list, not `L`.
+    /// Replaces the targets; costs the lengths of the old and the new list, not `L`.
     pub(crate) fn fill(&mut self, labels: impl Iterator<Item = LabelId>) {
         for &y in &self.labels {
             self.slots[y as usize] = u32::MAX;

@@ -1,7 +1,7 @@
-//! Estimates of what is still to come, for A*: from one number a position to a backward pass over a small lattice.
+//! Estimates of the remaining score, for A*: from one number per position to a backward pass over a small lattice.
 //!
-//! **What.** `h(t, y)` is at least the score of every way from label `y` at position `t` to the end (nodes, edges and end score after
-//! `t`). The closer to the truth, the fewer nodes A* opens; the closer, the dearer:
+//! **What.** `h(t, y)` is at least the score of every way from label `y` at position `t` to the end (nodes, edges and
+//! end score after `t`). The tighter it is, the fewer nodes A* opens, but the more it costs:
 //!
 //! | name | estimate | cost |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | `carpediem` | the same with the bound `S1*` on the edges, which may be looser (Esposito & Radicioni 2009, section 6.6.1) | `T L` |
 //! | `m0`, `m3`, `m6`, `m9` | backward Viterbi on the degenerate lattice with `2^m` active labels (Huang et al. 2012, section 4.1) | `T L + T 4^m` |
 //!
-//! **Rounding.** Each estimate is at least the sum of any such way added in the estimate's own order (a larger addend never
-//! makes a floating-point sum smaller), which differs from the judge's by less than half of the rounding slack.
+//! **Rounding.** Each estimate is at least the sum of any such way added in the estimate's own order (a larger addend
+//! never makes a floating-point sum smaller), which differs from the judge's by less than half of the rounding slack.
 
 use super::Tally;
 use super::gather::{GatherEdges, Targets};
@@ -19,13 +19,13 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, PerLabel, Ranking};
 use std::str::FromStr;
 
-/// How A* estimates the way that is left.
+/// How A* estimates the remaining score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Heuristic {
-    /// Largest nodes and edges of the positions left.
+    /// Largest nodes and edges of the remaining positions.
     #[default]
     Naive,
-    /// Largest nodes of the positions left and the overall bound on edges, `S1*`.
+    /// Largest nodes of the remaining positions and the overall bound on edges, `S1*`.
     CarpeDiem,
     /// Backward scores of the degenerate lattice with 1 active label.
     M0,
@@ -38,11 +38,11 @@ pub enum Heuristic {
 }
 
 impl Heuristic {
-    /// All of them, from loose and cheap to tight and dear.
+    /// All of them, from loose and cheap to tight and expensive.
     pub const ALL: [Heuristic; 6] =
         [Heuristic::CarpeDiem, Heuristic::Naive, Heuristic::M0, Heuristic::M3, Heuristic::M6, Heuristic::M9];
 
-    /// The name users say.
+    /// The name users type.
     pub fn name(self) -> &'static str {
         match self {
             Heuristic::Naive => "naive",
@@ -81,7 +81,7 @@ impl FromStr for Heuristic {
 /// The estimates of one sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates<S> {
-    width: usize,   // labels with an estimate of their own: the first ones of the ranking
+    width: usize,   // labels with their own estimate: the first ones of the ranking
     own: Vec<S>,    // T x width
     others: Vec<S>, // T: estimate of all other labels
     ahead: Vec<S>,  // working row of `width`: node plus estimate of the next position
@@ -90,7 +90,7 @@ pub(crate) struct Estimates<S> {
 }
 
 impl<S: Float> Estimates<S> {
-    /// The estimate at position `t` of a label with that place in the ranking.
+    /// The estimate at position `t` of the label at that place in the ranking.
     #[inline(always)]
     pub(crate) fn at(&self, t: usize, place: u32) -> S {
         if (place as usize) < self.width { self.own[t * self.width + place as usize] } else { self.others[t] }
@@ -238,6 +238,10 @@ mod tests {
             }
             looser = Some(all);
         }
-        assert_eq!(looser.unwrap(), truth.concat(), "512 active labels are all of them: the truth itself");
+        assert_eq!(
+            looser.unwrap(),
+            truth.concat(),
+            "512 active labels are all of them: the estimate is exact"
+        );
     }
 }

@@ -1,18 +1,18 @@
 //! Iterative A*: best-first search on degenerate lattices that grow until the answer is proven.
 //!
-//! **What.** As in staggered decoding each column starts with one active label and a degenerate one that stands for all others;
-//! A* with the naive heuristic finds the best path of that small lattice. If it uses degenerate labels, the active labels
-//! of their columns are doubled and the search starts anew. The naive heuristic needs no second look: the largest node
-//! and edge of a column are the same, however its labels are merged.
+//! **What.** As in staggered decoding, each column starts with one active label and a degenerate one that stands for
+//! all others; A* with the naive heuristic finds the best path of that small lattice. If it uses degenerate labels, the
+//! active labels of their columns are doubled and the search starts over. The naive heuristic is computed only once:
+//! the largest node and edge of a column are the same, however its labels are merged.
 //!
-//! **Exact to the last bit.** A node has two scores: the best way to it over active labels, added as the judge adds, and
-//! the best *mixed* way. The answer is given when all mixed ways lie below the best active path by more than the
+//! **Exact to the last bit.** A node has two scores: the best way to it over active labels, added as the judge adds,
+//! and the best *mixed* way. The search ends when all mixed ways lie below the best active path by more than the
 //! rounding slack and no waiting `f` reaches it; it is read back by plain Viterbi's tie rule.
 //!
-//! **Cost.** `T L` for the maxima; then `T` at best, `T L^2` with a heap at worst in a round, and up to `T log2 L` rounds.
-//! **When not.** Each round begins from nothing and prunes nothing, so it is slower than [`super::Staggered`] nearly always
-//! (the paper's Table 4 says the same): it is here to be compared with.
-//! **Example.** `Decoder::by_name("iterative-astar")`. **Paper.** Huang et al. (2012), section 4.2.
+//! **Cost.** `T L` for the maxima; then per round `T` at best and `T L^2` with a heap at worst, and up to `T log2 L`
+//! rounds. **When not.** Each round starts from scratch and prunes nothing, so it is nearly always slower than
+//! [`super::Staggered`] (as in the paper's Table 4): it is here for comparison. **Example.**
+//! `Decoder::by_name("iterative-astar")`. **Paper.** Huang et al. (2012), section 4.2.
 
 use super::by_score::ByScore;
 use super::gather::{GatherEdges, Targets};
@@ -29,8 +29,8 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IterativeAstar;
 
-/// A node that waits to be opened, by its `f`. Among equals the longer way comes first, mixed before active, and the higher
-/// slot: ties then show at once how far the lattice must grow.
+/// A node that waits to be opened, by its `f`. Among equals the longer way comes first, mixed before active, and the
+/// higher slot: ties then show early how far the lattice must grow.
 type Waiting<S> = ByScore<S, Way>;
 
 /// A way to a node: over active labels, or a mixed one.
@@ -52,9 +52,9 @@ pub(crate) struct Memory<S: Float> {
     first: Vec<S>,          // L: start plus node of position 0
     offsets: Vec<usize>,    // T + 1: where a column's scores begin
     active: Vec<S>,         // best way over active labels, by column and slot
-    mixed: Vec<S>,          // best way with a degenerate label, likewise
-    opened: Vec<[bool; 2]>, // whether a node was opened by the one way and by the other
-    improved_late: bool,    // a way got better after its node was opened by it
+    mixed: Vec<S>,          // best way with a degenerate label, by column and slot
+    opened: Vec<[bool; 2]>, // whether a node was opened by its active way and by its mixed way
+    improved_late: bool,    // a way improved after its node was opened by it
     row: Vec<S>,
 }
 
@@ -68,22 +68,22 @@ impl Algorithm for IterativeAstar {
         // At least the score of some path of active labels, in this round or an earlier one.
         let mut lower = S::FORBIDDEN;
         while let Found::Mixed(score) = search.round(&mut lower, tally) {
-            // With no mixed path ahead only a tie, or rounding, is in the way, and it may be anywhere.
+            // If no mixed path is ahead, only a tie or rounding prevents a proof, and it may be anywhere.
             if score <= lower { search.grow_all() } else { search.grow() }
         }
         search.read_back(out)
     }
 }
 
-/// What a round found.
+/// The result of a round.
 enum Found<S> {
     /// All best paths are active.
     Proof,
-    /// A mixed path of that score is in the way: the lattice has to grow.
+    /// A mixed path of this score prevents a proof: the lattice must grow.
     Mixed(S),
 }
 
-/// One sequence's search.
+/// The search of one sequence.
 struct Search<'a, 'l, S: Float, E> {
     lattice: &'a Lattice<'l, S>,
     edges: &'a E,
@@ -127,7 +127,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         let last = self.lattice.positions() - 1;
         match self.active(last).get(slot) {
             Some(&y) => self.lattice.with_end_score(score, y as usize),
-            None if score.is_forbidden() => score, // the column may have no degenerate label any more
+            None if score.is_forbidden() => score, // the column may no longer have a degenerate label
             None => score + self.memory.rest_ends[self.memory.levels[last]],
         }
     }
@@ -158,11 +158,11 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
             }
         }
         while let Some(waiting) = self.memory.heap.pop() {
-            // All that wait are strictly worse than a path of active labels.
+            // All waiting nodes are strictly worse than a path of active labels.
             if waiting.score < *lower - slack {
                 break;
             }
-            // A mixed path that nothing beats beyond rounding: no proof, whatever else is found.
+            // No path beats this mixed one by more than rounding: no proof, whatever else is found.
             if best_mixed >= waiting.score && best_mixed >= *lower - slack {
                 return Found::Mixed(best_mixed);
             }
@@ -178,8 +178,8 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         }
     }
 
-    /// Finds all scores anew, position by position, where rounding made the estimates inconsistent: opening nodes again
-    /// could cascade time after time. Returns the best complete mixed score.
+    /// Finds all scores again, position by position, where rounding made the estimates inconsistent: opening nodes
+    /// again could cascade repeatedly. Returns the best complete mixed score.
     fn sweep(&mut self, lower: &mut S, slack: S, tally: &mut impl Tally) -> S {
         tally.round();
         self.start_round();
@@ -196,12 +196,12 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                     }
                 }
             }
-            self.memory.heap.clear(); // nobody waits: the next column is opened in turn
+            self.memory.heap.clear(); // nothing needs to wait: the next column is opened in turn
         }
         best_mixed
     }
 
-    /// Clears the scores and lets the first column wait.
+    /// Clears the scores and puts the first column into the heap.
     fn start_round(&mut self) {
         self.memory.offsets.clear();
         self.memory.offsets.push(0);
@@ -297,7 +297,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         self.memory.row = row;
     }
 
-    /// Doubles the active labels where the best mixed path goes through a degenerate label; of equals the degenerate
+    /// Doubles the active labels where the best mixed path goes through a degenerate label; on a tie the degenerate
     /// label is taken, so that ties grow fast.
     fn grow(&mut self) {
         let last = self.lattice.positions() - 1;
@@ -333,7 +333,7 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
                     }
                 }
             }
-            // The column is looked at no more on this way back, so it may change.
+            // The way back does not read the column again, so it may change.
             if on_rest {
                 self.memory.levels[t] += 1;
             }

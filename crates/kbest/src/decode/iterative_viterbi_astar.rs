@@ -1,18 +1,18 @@
 //! Iterative Viterbi A*: the k best paths from degenerate lattices that grow until they are proven.
 //!
-//! **What.** The passes and the pruning of staggered decoding ([`super::Staggered`]), with a lower bound on the *k-th* best path: first from
-//! a beam as wide as `k`, then from the best active paths to the labels at the end of a pass, then from Viterbi A* on the
-//! small lattice. Viterbi A* runs whenever the best path of the small lattice is active and lists its `k' = 2k` best
-//! sequences; the degenerate labels on the mixed ones among them tell which columns must grow.
+//! **What.** The passes and the pruning of staggered decoding ([`super::Staggered`]), with a lower bound on the *k-th*
+//! best path: first from a beam as wide as `k`, then from the best active paths to the labels at the end of a pass,
+//! then from Viterbi A* on the small lattice. Viterbi A* runs whenever the best path of the small lattice is active and
+//! lists its `k' = 2k` best sequences; the degenerate labels on the mixed ones determine which columns must grow.
 //!
-//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more than
-//! the rounding slack; then `k` active paths are ahead of it, and they are enumerated by [`super::path_space`] from forward scores
-//! added in the judge's order. Nodes are pruned only if all paths through them lie as far below.
+//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more
+//! than the rounding slack; then `k` active paths are ahead of it, and they are enumerated by [`super::path_space`]
+//! from forward scores added in the judge's order. Nodes are pruned only if all paths through them lie as far below.
 //!
-//! **Cost.** `k T L` for the beam; then `T + k T` at best, and at worst that of staggered decoding (column-wise) plus `2 k T L` for each
-//! run of Viterbi A*. **When not.** Large `k`: the best sequences then spread over the whole lattice, and
-//! [`super::ViterbiAstar`] has it at once (the paper's Figure 4: from about `k = 90`).
-//! **Example.** `Decoder::by_name("iterative-viterbi-astar")`. **Paper.** Huang et al. (2012), section 4.4, Algorithm 4.
+//! **Cost.** `k T L` for the beam; then `T + k T` at best, and at worst that of staggered decoding (column-wise) plus
+//! `2 k T L` for each run of Viterbi A*. **When not.** Large `k`: the best sequences then spread over the whole
+//! lattice, and [`super::ViterbiAstar`] searches it directly (the paper's Figure 4: from about `k = 90`). **Example.**
+//! `Decoder::by_name("iterative-viterbi-astar")`. **Paper.** Huang et al. (2012), section 4.4, Algorithm 4.
 
 use super::agenda::{self, Agenda};
 use super::degenerate_lattice::{DegenerateLattice, Direction, Slot};
@@ -36,7 +36,7 @@ pub(crate) struct Memory<S: Float> {
     lattice: DegenerateLattice<S>,
     beam: lower_bound::Memory<S>,
     agenda: agenda::Memory<S>,
-    ends: Vec<S>, // scores of the active paths known, to find the k-th best
+    ends: Vec<S>, // scores of the known active paths, to find the k-th best
     offsets: Vec<usize>,
     labels: Vec<LabelId>,
     alpha: Vec<S>,
@@ -69,16 +69,17 @@ fn grow_until_proven<S: Float>(
     let mut direction = Direction::Forward;
     loop {
         if !small.has_rest() {
-            direction = Direction::Forward; // nothing left to bound: the judge's own order decides
+            direction = Direction::Forward; // nothing left to bound: scores in the judge's order decide
         }
         let passed = small.pass(lattice, edges, direction, lower - slack, tally);
         lower = lower.larger(kth_of_ends(lattice, small, k, &mut memory.ends));
         if passed.active >= passed.mixed && !passed.mixed.is_forbidden() {
-            // Mixed sequences are marked on the way.
+            // The columns of mixed sequences are marked on the way.
             let agenda = Agenda::new(lattice, edges, small, &mut memory.agenda, lower - slack);
             lower = lower.larger(agenda.list_sequences(k, tally));
         }
-        // Paths with an inactive label are bounded by `mixed`: all of them are strictly worse than k others, or forbidden.
+        // Paths with an inactive label are bounded by `mixed`: all of them are strictly worse than k others, or
+        // forbidden.
         if passed.mixed < lower - slack || passed.mixed.is_forbidden() {
             small.drop_rests();
             if direction == Direction::Backward {
@@ -87,7 +88,7 @@ fn grow_until_proven<S: Float>(
             return;
         }
         if passed.mixed <= lower {
-            small.mark_all(); // only a tie, or rounding, is in the way: every degenerate label left may share in it
+            small.mark_all(); // only a tie or rounding prevents a proof; any degenerate label may be part of it
         } else {
             small.mark_best_mixed(lattice, edges);
         }

@@ -1,11 +1,11 @@
-//! Paths on demand: the best one now, the next ones when they are asked for.
+//! Paths on demand: the best one first, each further one when it is asked for.
 //!
-//! **What.** [`kbest_iter`] gives paths best first, any number of them, without being told how many. The first costs what
-//! one path costs. For the next ones the funnel keeps every label on paths within some margin of the best, and these are
-//! enumerated; when they are used up, the margin is widened and the enumeration goes on behind the paths already given.
-//! Where little can be pruned, all forward scores are computed once instead. **Why exact.** Within its margin the kept
-//! labels hold *all* paths, so the paths given so far are the same in the wider set. **When not.** If `k` is known:
-//! `decode_kbest` reuses the caller's memory.
+//! **What.** [`kbest_iter`] returns any number of paths, best first, without knowing in advance how many. The first
+//! costs as much as decoding one path. For the next ones the funnel keeps every label on paths within some margin of
+//! the best, and these paths are enumerated; when they are used up, the margin is widened and the enumeration continues
+//! after the paths already returned. Where little can be pruned, all forward scores are computed once instead. **Why
+//! exact.** The kept labels hold *all* paths within the margin, so the paths returned so far are the same in the wider
+//! set. **When not.** If `k` is known: `decode_kbest` reuses the caller's memory.
 //!
 //! ```
 //! use kbest::{Edges, Lattice, kbest_iter};
@@ -28,14 +28,14 @@ use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
-/// How much wider the margin gets when the paths within it are used up.
+/// Factor by which the margin grows when the paths within it are used up.
 const WIDEN: f64 = 4.0;
 
-/// Paths of a lattice, best first, as they are asked for. Ends when no legal path is left (or when the partial paths it
-/// holds cannot be numbered any longer, some 64 GB of them).
+/// The paths of a lattice, best first, on demand. Ends when no legal path is left (or when the partial paths it holds
+/// exceed what can be numbered, about 64 GB of them).
 ///
-/// The lattice may be borrowed, as in the example above; or the iterator keeps it, itself or an [`std::sync::Arc`] of it,
-/// and can then be stored, returned and sent to other threads:
+/// The lattice may be borrowed, as in the example above; or the iterator owns it or an [`std::sync::Arc`] of it, and
+/// can then be stored, returned and sent to other threads:
 ///
 /// ```
 /// use kbest::{Edges, Lattice, decode::KbestIter, kbest_iter};
@@ -56,8 +56,8 @@ pub fn kbest_iter<'l, S: Float, L: Borrow<Lattice<'l, S>>>(lattice: L) -> KbestI
     KbestIter { lattice, scratch, space: Space::Unopened, best: 0.0, given: 0, scores: PhantomData }
 }
 
-/// Iterator over the paths of a lattice, made by [`kbest_iter`]. `L` is how it holds the lattice: `&Lattice`, `Lattice`,
-/// `Arc<Lattice>`.
+/// Iterator over the paths of a lattice, made by [`kbest_iter`]. `L` is how it holds the lattice: `&Lattice`,
+/// `Lattice`, `Arc<Lattice>`.
 #[derive(Debug)]
 pub struct KbestIter<'l, S: Float, L> {
     lattice: L,
@@ -65,13 +65,13 @@ pub struct KbestIter<'l, S: Float, L> {
     space: Space,
     best: f64,
     given: usize,
-    scores: PhantomData<&'l S>, // that `L` borrows from
+    scores: PhantomData<&'l S>, // which `L` borrows from
 }
 
 /// Where the next path comes from.
 #[derive(Debug, Clone, Copy)]
 enum Space {
-    /// Nothing but the best path was asked for yet.
+    /// At most the best path has been asked for so far.
     Unopened,
     /// The labels on paths within a margin of the best.
     Within(f64, Place),
@@ -82,38 +82,38 @@ enum Space {
 }
 
 impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> KbestIter<'l, S, L> {
-    /// Only paths that differ after every label is mapped by `projection` (joint tag to coarse tag, say): of those that
-    /// look the same, the best. Still exact, and still best first; but every path in between is visited and forgotten, so
-    /// a projection that maps many labels to one makes each further path dearer.
+    /// Only paths that differ after every label is mapped by `projection` (for example, joint tag to coarse tag): of
+    /// those that map to the same labels, the best. Still exact, and still best first; but every path in between is
+    /// visited and skipped, so a projection that maps many labels to one makes each further path more expensive.
     pub fn unique_by<F: Fn(LabelId) -> LabelId>(self, projection: F) -> UniqueBy<Self, F> {
         UniqueBy { paths: self, projection, seen: HashSet::new() }
     }
 
-    /// The best path, as fast as one path can be had.
+    /// The best path, as fast as a single path can be found.
     fn first(&mut self) -> Option<Path<S>> {
         let found = Auto::default().decode(self.lattice.borrow(), &mut self.scratch);
-        // The only thing that can go wrong is that there is no legal path.
+        // The only possible error is that there is no legal path.
         let path = found.ok()?.paths.pop()?;
         self.best = path.score.to_f64();
         Some(path)
     }
 
     /// Keeps the labels on all paths within the margin, or all labels if that is too much work, and skips the paths
-    /// that were given already.
+    /// already returned.
     fn open(&mut self, margin: f64) {
         let lattice = self.lattice.borrow();
         self.space =
             with_edges!(lattice, |edges| open(lattice, edges, margin, self.given, &mut self.scratch));
     }
 
-    /// The next path of the space at hand, and where the enumeration then is.
+    /// The next path of the current space, and the place of the enumeration after it.
     fn step(&mut self) -> Option<(Path<S>, Place)> {
         let lattice = self.lattice.borrow();
         with_edges!(lattice, |edges| step(lattice, edges, self.space, &mut self.scratch))
     }
 }
 
-/// The space of the paths within the margin, behind those given.
+/// The space of the paths within the margin, after those already returned.
 fn open<S: Float>(
     lattice: &Lattice<'_, S>,
     edges: &impl EdgeScores<S>,
@@ -172,7 +172,7 @@ fn step<S: Float>(
     Some((Path { labels, score }, space.place()))
 }
 
-/// Leaves out the first `count` paths.
+/// Skips the first `count` paths.
 fn skip<S: Float>(mut space: PathSpace<'_, '_, S, impl EdgeScores<S>>, count: usize) -> Result<Place, Full> {
     for _ in 0..count {
         space.next_path(&mut Uncounted)?;
@@ -210,7 +210,7 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> Iterator for KbestIter<'l, S, L> {
                     }
                     None if margin == f64::INFINITY => self.space = Space::Exhausted,
                     _ => {
-                        // Past this no path need be left out any longer.
+                        // Beyond this margin, nothing needs to be pruned.
                         let lattice = self.lattice.borrow();
                         let all = 16.0 * (lattice.edges().magnitude() + lattice.largest_node_magnitude());
                         let wider = WIDEN * margin + 0.01 * all;

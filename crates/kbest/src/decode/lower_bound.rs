@@ -1,8 +1,8 @@
-//! A lower bound on the k-th best path, from a beam as wide as k: cheap, and what makes pruning bite early.
+//! A lower bound on the k-th best path, from a beam of width k: cheap, and lets pruning take effect early.
 //!
-//! The beam's hypotheses are distinct paths and their scores are the judge's, so there are at least `k` paths that score
-//! no less than its worst survivor. Width one is left-to-right deterministic decoding (Kaji et al. 2010, section 3.5); width
-//! `k` is line 1 of Algorithm 4 of Huang et al. (2012). **Cost.** `T L k`.
+//! The beam's hypotheses are distinct paths and their scores are the judge's, so there are at least `k` paths that
+//! score no less than its worst survivor. Width one is left-to-right deterministic decoding (Kaji et al. 2010, section
+//! 3.5); width `k` is line 1 of Algorithm 4 of Huang et al. (2012). **Cost.** `T L k`.
 
 use super::Tally;
 use crate::kernel::{Float, padded};
@@ -18,7 +18,8 @@ pub(crate) struct Memory<S> {
     row: Vec<S>, // padded L
 }
 
-/// The `k` best of what was put in, in no order; up to `2k` are held, so that finding the best costs little a piece.
+/// The `k` best items added so far, in no particular order; up to `2k` are held, so that selecting the best costs
+/// little per item.
 #[derive(Debug, Default)]
 struct Best<S> {
     k: usize,
@@ -42,7 +43,7 @@ impl<S: Float> Best<S> {
         }
     }
 
-    /// Drops all but the `k` best.
+    /// Drops all except the `k` best.
     fn cut(&mut self) {
         if self.held.len() >= self.k {
             let last = self.k - 1;

@@ -1,8 +1,8 @@
 //! Decoders: one file each, one trait, one scratch, one result type.
 //!
-//! Every decoder but beam returns a best path, and all of them the same one: among equally good paths the one whose
-//! labels, read from the last position to the first, are smallest. The way there differs; see each module and
-//! `docs/decoders/`. [`Auto`] chooses.
+//! Every decoder except beam returns a best path, and they all return the same one: among equally good paths, the one
+//! whose labels, read from the last position to the first, are smallest. They differ in how they find it; see each
+//! module and `docs/decoders/`. [`Auto`] chooses for you.
 //!
 //! **Why all agree to the last bit.** Rounding is monotone: `a <= b` implies `a + w <= b + w` in floating point. So a
 //! forward pass that adds in the judge's order finds the maximum over all paths of the *judge's* score, not merely a
@@ -66,9 +66,9 @@ use crate::lattice::Lattice;
 /// A path and its score.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path<S> {
-    /// One label a position.
+    /// One label per position.
     pub labels: Vec<LabelId>,
-    /// What the judge, [`Lattice::path_score`], gives for these labels.
+    /// The score of these labels according to the judge, [`Lattice::path_score`].
     pub score: S,
 }
 
@@ -78,16 +78,16 @@ impl<S> AsRef<[LabelId]> for Path<S> {
     }
 }
 
-/// What a decoder answers.
+/// A decoder's answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decoded<S> {
     /// The paths, best first.
     pub paths: Vec<Path<S>>,
     /// True if these are proven to be the best paths.
     pub exact: bool,
-    /// The decoder that found them (never `auto`: the one it chose).
+    /// The decoder that found them; for `auto`, the one it chose.
     pub decoder: &'static str,
-    /// What it cost, if [`Scratch::counting`] asked for it.
+    /// The work it took, if [`Scratch::counting`] asked for it.
     pub counters: Option<Counters>,
     spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
 }
@@ -96,24 +96,24 @@ impl<S: Float> Decoded<S> {
     /// The best path.
     ///
     /// # Panics
-    /// If nothing was decoded into this value yet.
+    /// If nothing has been decoded into this value yet.
     pub fn best(&self) -> &Path<S> {
         &self.paths[0]
     }
 
-    /// Forgets all paths but the first `k`, and keeps their memory.
+    /// Drops all paths except the first `k`, but keeps their memory.
     pub(crate) fn keep_paths(&mut self, k: usize) {
         if k < self.paths.len() {
             self.spare.extend(self.paths.drain(k..));
         }
     }
 
-    /// Forgets the paths but keeps their memory.
+    /// Drops the paths but keeps their memory.
     pub(crate) fn clear_paths(&mut self) {
         self.spare.append(&mut self.paths);
     }
 
-    /// Forgets the last answer but keeps its memory.
+    /// Drops the last answer but keeps its memory.
     fn clear(&mut self, decoder: &'static str) {
         self.clear_paths();
         self.exact = true;
@@ -132,7 +132,7 @@ impl<S: Float> Decoded<S> {
         &mut self.paths[last].labels
     }
 
-    /// A path of an earlier answer, for its memory.
+    /// A path of an earlier answer, to reuse its memory.
     pub(crate) fn take_spare(&mut self) -> Path<S> {
         self.spare.pop().unwrap_or_default()
     }
@@ -150,10 +150,10 @@ impl<S: Float> Decoded<S> {
 /// # Ok::<(), kbest::Error>(())
 /// ```
 pub trait Decode: shell::Sealed {
-    /// What the catalogue says of it.
+    /// This decoder's entry in the catalogue.
     fn entry(&self) -> &'static Entry;
 
-    /// The name users say, as in `kbest decode --decoder NAME`.
+    /// The name users type, as in `kbest decode --decoder NAME`.
     fn name(&self) -> &'static str {
         self.entry().name
     }
@@ -161,16 +161,16 @@ pub trait Decode: shell::Sealed {
     /// Whether it can find `k` best paths (`k >= 1`).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the reason and the decoders that can.
+    /// [`Error::Unsupported`] with the reason and a list of the decoders that can.
     fn supports(&self, k: usize) -> Result<()> {
         if k == 1 || self.entry().answers != Answers::One {
             return Ok(());
         }
-        let reason = format!("it finds the best path only, not the {k} best; {}", catalogue::those_for_k());
+        let reason = format!("it finds only the best path, not the {k} best; {}", catalogue::those_for_k());
         Err(Error::Unsupported { decoder: self.name(), reason })
     }
 
-    /// Finds the `k` best paths, fewer if there are not so many legal ones; reuses the memory of `out`.
+    /// Finds the `k` best paths, or fewer if there are not that many legal ones; reuses the memory of `out`.
     ///
     /// # Errors
     /// [`Error::Argument`] for `k = 0`, [`Error::Unsupported`], [`Error::NoPath`].
@@ -192,7 +192,7 @@ pub trait Decode: shell::Sealed {
         self.decode_kbest(lattice, 1, scratch)
     }
 
-    /// The `k` best paths, fewer if there are not so many legal ones.
+    /// The `k` best paths, or fewer if there are not that many legal ones.
     ///
     /// # Errors
     /// As [`Decode::decode_into`].

@@ -1,29 +1,29 @@
-//! Paths one after another, best first, out of a lattice whose forward scores are known.
+//! Paths one after another, best first, from a lattice whose forward scores are known.
 //!
 //! **What.** A lazy enumerator over a *survivor lattice*: at each position some labels (all of them, or those that
 //! pruning left) with their forward scores. The first path costs one walk back, each further one little more.
 //!
-//! **How.** Every node keeps its own list of best paths, found only as far as asked for (the recursive enumeration of
-//! Jimenez & Marzal 1999, here with a work list). The `(r+1)`-th best path into `y` extends
+//! **How.** Every node keeps its own list of best paths, extended only on demand (the recursive enumeration of Jimenez
+//! & Marzal 1999, here with a work list). The `(r+1)`-th best path into `y` extends
 //!
 //! ```text
 //! the best not yet used of   score(i-th best path into p) + edge[p][y]     over predecessors p and ranks i
 //! ```
 //!
-//! and when the option `(p, i)` is used up, `(p, i + 1)` takes its place, which may ask `p` for one more path, and so on
-//! back towards the start. Predecessors are ranked lazily, the 2 best first, then twice as many, and only those are read
-//! whose forward score and the best edge into `y` could bring them among the wanted.
+//! and when the option `(p, i)` is used up, `(p, i + 1)` takes its place, which may ask `p` for one more path, and so
+//! on back towards the start. Predecessors are ranked lazily, the 2 best first, then twice as many; only those are read
+//! that could be among them, given their forward score and the best edge into `y`.
 //!
 //! **Why exact.** All sums are the judge's own, from the start of the path to its end, and rounding is monotone: a
-//! better prefix stays at least as good whatever is added behind it. Scores therefore come out non-increasing with no
+//! better prefix stays at least as good whatever is added to it. Scores therefore come out non-increasing with no
 //! allowance for rounding, and equal scores cost nothing extra. Pairs `(p, i)` are distinct, hence so are the paths.
 //! The first path into `y` is the one through the best `(score + edge)`, lowest label first: plain Viterbi's.
 //!
-//! **Cost.** At most `T (log k + P)` time and `T` new partial paths for each path, `P` the predecessors of a node met
-//! for the first time. Nothing is ever paid for nodes that no emitted path came near.
-//! **When not.** For one path only: a decoder that kept back pointers has it already.
-//! **Paper.** Plays the part of the backward search in Algorithm 3 of Huang et al. (2012), which instead pushes all
-//! `T L` one-edge variations of each path found.
+//! **Cost.** At most `T (log k + P)` time and `T` new partial paths for each path, where `P` is the number of
+//! predecessors of a node visited for the first time. Nodes that are not on or next to an emitted path cost nothing.
+//! **When not.** For a single path: a decoder that kept back pointers already has it. **Paper.** Takes the place of the
+//! backward search in Algorithm 3 of Huang et al. (2012), which instead pushes all `T L` one-edge variations of each
+//! path found.
 
 use super::{Decoded, Tally};
 use crate::error::{Error, Result};
@@ -35,23 +35,24 @@ use crate::lattice::{EdgeScores, Lattice};
 const FIRST_RANKED: usize = 2;
 /// No such partial path, option or node.
 const NONE: u32 = u32::MAX;
-/// Not looked for yet.
+/// Not searched for yet.
 const UNKNOWN: u32 = u32::MAX - 1;
 /// Stops, partial paths and options are numbered below this.
 const MOST: usize = UNKNOWN as usize;
-/// What one path more adds at most to each of these, for each position and the end.
+/// The most that one more path adds to each of these, per position and for the end.
 const ADDED: usize = 4;
 
-/// The nodes paths may use, with the best score of a path of such nodes to each, added in the judge's order.
+/// The nodes that paths may use, each with the best score of a path to it through such nodes, added in the judge's
+/// order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Survivors<'a, S> {
-    /// Forward scores, laid out as `columns` says.
+    /// Forward scores, laid out as in `columns`.
     pub alpha: &'a [S],
     /// Which labels they belong to.
     pub columns: Columns<'a>,
 }
 
-/// How the columns of a survivor lattice lie in memory.
+/// The memory layout of the columns of a survivor lattice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Columns<'a> {
     /// Every label at every position: column `t` begins at `t * stride`.
@@ -78,10 +79,10 @@ impl<S: Float> Survivors<'_, S> {
     }
 }
 
-/// What the enumerator remembers; reused from lattice to lattice.
+/// The enumerator's memory, reused from lattice to lattice.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
-    stop_of: Vec<u32>, // by survivor: its stop, if any path came near
+    stop_of: Vec<u32>, // by survivor: its stop, if it is on or next to a path found so far
     stops: Vec<Stop>,
     partials: Vec<Partial<S>>,
     options: Vec<Choice<S>>,
@@ -100,14 +101,14 @@ impl<S> Memory<S> {
 /// A node that lies on some path found so far or next to one.
 #[derive(Debug, Clone, Copy)]
 struct Stop {
-    t: u32,         // T stands for the end behind the last position
+    t: u32,         // T stands for the end, after the last position
     label: LabelId, // 0 for the end
     first: u32,     // its best partial path
-    last: u32,      // its worst one found so far; the top option made it
-    top: u32,       // heap of options; NONE until a second path is asked for, or if none is left
-    ranked: usize,  // where its ranked predecessors lie
+    last: u32,      // the worst one found so far, made from the top option
+    top: u32,       // heap of options; NONE until a second path is requested, or if none is left
+    ranked: usize,  // where its ranked predecessors begin
     length: u32,    // how many are ranked
-    offered: u32,   // how many of them went into the heap
+    offered: u32,   // how many of them have been put into the heap
     ranked_all: bool,
 }
 
@@ -116,8 +117,8 @@ struct Stop {
 struct Partial<S> {
     score: S,
     stop: u32,
-    from: u32, // the partial path it extends; UNKNOWN until asked for, NONE at position 0
-    next: u32, // the next best one to the same node; UNKNOWN until asked for, NONE if there is none
+    from: u32, // the partial path it extends; UNKNOWN until requested, NONE at position 0
+    next: u32, // the next best one to the same node; UNKNOWN until requested, NONE if there is none
 }
 
 /// One way to reach a node: a partial path to a predecessor. A member of its stop's pairing heap.
@@ -125,12 +126,12 @@ struct Partial<S> {
 struct Choice<S> {
     score: S,     // of the partial path and the edge
     place: u32,   // the predecessor's place in its column; ascends with the label
-    partial: u32, // UNKNOWN while it is the predecessor's best path and nobody needed it
+    partial: u32, // UNKNOWN while it is the predecessor's best path and has not been needed
     child: u32,
     sibling: u32,
 }
 
-/// There may be more paths, but no numbers for what it would take to find them: some 64 GB of partial paths are held.
+/// There may be more paths, but too many partial paths to number are needed to find them: about 64 GB are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -145,11 +146,11 @@ pub(crate) struct PathSpace<'s, 'l, S: Float, E> {
     survivors: Survivors<'s, S>,
     memory: &'s mut Memory<S>,
     current: u32, // the partial path last returned, UNKNOWN before the first
-    most: usize,  // MOST, but for tests
+    most: usize,  // MOST, except in tests
 }
 
 impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
-    /// All paths through the survivors, none of them looked at yet. The lattice has at least one position.
+    /// An enumeration of all paths through the survivors, at its start. The lattice has at least one position.
     pub(crate) fn new(
         lattice: &'s Lattice<'l, S>,
         edges: &'s E,
@@ -166,7 +167,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         PathSpace { lattice, edges, survivors, memory, current: UNKNOWN, most: MOST }
     }
 
-    /// Goes on where an enumeration left off: same lattice, survivors and memory, [`PathSpace::place`] as it was.
+    /// Continues an earlier enumeration: same lattice, survivors and memory, with its [`PathSpace::place`].
     pub(crate) fn resume(
         lattice: &'s Lattice<'l, S>,
         edges: &'s E,
@@ -182,14 +183,14 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         Place(self.current)
     }
 
-    /// Pushes the `k` best paths that are left, fewer if there are not so many.
+    /// Pushes the `k` best remaining paths, or fewer if there are not that many.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if that takes too many partial ones.
+    /// [`Error::Unsupported`] if that takes too many partial paths.
     pub(crate) fn push_best(&mut self, k: usize, tally: &mut impl Tally, out: &mut Decoded<S>) -> Result<()> {
         for _ in 0..k {
             let Some(score) = self.next_path(tally).map_err(|Full| {
-                let reason = format!("the {k} best paths need more than {} partial ones", self.most);
+                let reason = format!("the {k} best paths need more than {} partial paths", self.most);
                 Error::Unsupported { decoder: out.decoder, reason }
             })?
             else {
@@ -202,7 +203,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
 
     /// Finds the next path and returns its score; `None` when no legal path is left.
     pub(crate) fn next_path(&mut self, tally: &mut impl Tally) -> Result<Option<S>, Full> {
-        // Looked at once per path, so that nothing below need look: numbers then fit into 32 bits.
+        // Checked once per path, so that no check is needed below: numbers then fit into 32 bits.
         let added = (self.lattice.positions() + 1).saturating_mul(ADDED);
         if self.memory.largest() > self.most.saturating_sub(added) {
             return Err(Full);
@@ -219,7 +220,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         Ok((self.current != NONE).then(|| self.memory.partials[self.current as usize].score))
     }
 
-    /// Writes down the labels of the path last found.
+    /// Writes the labels of the path last found.
     pub(crate) fn write_labels(&mut self, path: &mut [LabelId], tally: &mut impl Tally) {
         let mut partial = self.predecessor(self.current, tally);
         for t in (0..path.len()).rev() {
@@ -229,7 +230,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         }
     }
 
-    /// The best path to the end behind the last position, NONE if all are forbidden.
+    /// The best path to the end, after the last position; NONE if all are forbidden.
     fn first_to_the_end(&mut self, tally: &mut impl Tally) -> u32 {
         let end = self.add_stop(self.lattice.positions(), 0, S::FORBIDDEN);
         let Some((score, place)) = self.best_predecessor(end, tally) else { return NONE };
@@ -240,7 +241,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         first
     }
 
-    /// A stop with its best partial path, whose score is known but not its way.
+    /// Adds a stop with its best partial path, whose score is known but whose labels are not.
     fn add_stop(&mut self, t: usize, label: usize, score: S) -> u32 {
         let (stop, first) = (self.memory.stops.len() as u32, self.memory.partials.len() as u32);
         let from = if t == 0 { NONE } else { UNKNOWN };
@@ -270,20 +271,20 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         self.memory.stops[self.memory.stop_of[survivor] as usize].first
     }
 
-    /// The partial path that `partial` extends; a node's best one is traced only when asked for.
+    /// The partial path that `partial` extends; a node's best one is traced only on demand.
     fn predecessor(&mut self, partial: u32, tally: &mut impl Tally) -> u32 {
         let Partial { stop, from, .. } = self.memory.partials[partial as usize];
         if from != UNKNOWN {
             return from;
         }
         let before = self.memory.stops[stop as usize].t as usize - 1;
-        let (_, place) = self.best_predecessor(stop, tally).expect("the path that gave alpha is legal");
+        let (_, place) = self.best_predecessor(stop, tally).expect("the path behind alpha is legal");
         let from = self.best_partial(before, place);
         self.memory.partials[partial as usize].from = from;
         from
     }
 
-    /// Score of a partial path that goes on from label `p` into the stop, its node not yet added.
+    /// Score of a partial path extended from label `p` into the stop, without the stop's node score.
     fn with_edge(&self, stop: &Stop, score: S, p: usize) -> S {
         let t = stop.t as usize;
         if t == self.lattice.positions() {
@@ -293,7 +294,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         }
     }
 
-    /// Upper bound of the edges (or end scores) that lead into a stop.
+    /// Upper bound on the edges (or end scores) that lead into a stop.
     fn edge_bound(&self, stop: &Stop) -> S {
         let t = stop.t as usize;
         if t < self.lattice.positions() {
@@ -303,7 +304,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         }
     }
 
-    /// Finds the `want` best legal predecessors of a stop, or all there are: best first, then lowest label.
+    /// Finds the `want` best legal predecessors of a stop, or all if there are fewer: best first, then lowest label.
     fn rank_predecessors(&mut self, stop: u32, want: usize, tally: &mut impl Tally) {
         let into = self.memory.stops[stop as usize];
         let (first, count) = self.survivors.column(into.t as usize - 1);
@@ -312,13 +313,14 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         let mut ranking = std::mem::take(&mut self.memory.ranking);
         ranking.clear();
         let (mut threshold, mut place, mut read) = (S::FORBIDDEN, 0, 0);
-        // Skips what cannot be among the wanted: upper bound, because no edge into this label is better.
+        // Skips predecessors that cannot be among those wanted: an upper bound, because no edge into this label is
+        // better.
         while let Some(skipped) = S::first_at_least(&alphas[place..], bound, threshold) {
             place += skipped;
             let score = self.with_edge(&into, alphas[place], self.survivors.label(first, place));
             read += 1;
             if score > threshold {
-                // Behind its equals, which have lower labels.
+                // After its equals, which have lower labels.
                 let rank = ranking.partition_point(|&(better, _)| better >= score);
                 ranking.truncate(want - 1);
                 ranking.insert(rank, (score, place as u32));
@@ -338,7 +340,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         self.memory.ranking.first().copied()
     }
 
-    /// Finds the path after a stop's last one, asking predecessors for theirs first where needed.
+    /// Finds the path after a stop's last one, first finding those of predecessors where needed.
     fn find_next(&mut self, stop: u32, tally: &mut impl Tally) {
         self.memory.work.push(stop);
         while let Some(stop) = self.memory.work.pop() {
@@ -353,12 +355,12 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
                 let top = self.memory.stops[stop as usize].top;
                 self.memory.options[top as usize].partial = used;
             }
-            // The top option made the last path. What follows it in the predecessor's list takes its place.
+            // The last path was made from the top option. The next path in the predecessor's list takes its place.
             let top = self.memory.stops[stop as usize].top;
             let used = self.memory.options[top as usize].partial;
             let Partial { next, stop: before, .. } = self.memory.partials[used as usize];
             if next == UNKNOWN {
-                self.memory.work.push(stop); // comes back when the predecessor has answered
+                self.memory.work.push(stop); // resumes when the predecessor's path is found
                 self.memory.work.push(before);
                 continue;
             }
@@ -396,7 +398,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         stop.top = heap::meld(&mut self.memory.options, stop.top, option);
     }
 
-    /// Takes the top option off a stop's heap and puts the same predecessor's `next` path, if there is one, in.
+    /// Removes the top option from a stop's heap and inserts the same predecessor's `next` path, if there is one.
     fn replace_top_option(&mut self, stop: u32, next: u32, tally: &mut impl Tally) {
         let Stop { t, top, .. } = self.memory.stops[stop as usize];
         let mut rest = heap::without_top(&mut self.memory.options, top);
@@ -416,7 +418,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>> PathSpace<'s, 'l, S, E> {
         self.memory.stops[stop as usize].top = rest;
     }
 
-    /// Makes the top option of a stop its next partial path; NONE if no legal one is left.
+    /// Turns the top option of a stop into its next partial path; NONE if no legal one is left.
     fn add_partial(&mut self, stop: u32) -> u32 {
         let Stop { t, label, top, .. } = self.memory.stops[stop as usize];
         if top == NONE {
@@ -482,7 +484,7 @@ mod tests {
     use crate::decode::{Decode, Scratch, Viterbi, counters::Uncounted};
     use crate::lattice::{Edges, with_edges};
 
-    /// Paths through some of the labels are those of the lattice in which the others are forbidden.
+    /// Paths through some of the labels are the paths of the lattice in which the others are forbidden.
     #[test]
     fn listed_survivors_are_a_lattice_of_their_own() {
         let (positions, labels) = (7usize, 40usize);
@@ -538,7 +540,7 @@ mod tests {
         }
     }
 
-    /// As after some billions of partial paths, with a smaller limit.
+    /// Like running out of numbers after billions of partial paths, but with a smaller limit.
     #[test]
     fn numbers_that_run_out_are_an_error() {
         let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();

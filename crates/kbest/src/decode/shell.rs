@@ -1,11 +1,11 @@
 //! The shell around every search: one lattice, its edges in their own type, a tally that counts or does not.
 //!
 //! **What.** A decoder writes one loop, [`Algorithm::search`], generic over the shape of the edges and over the tally.
-//! [`Sealed::run`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what shape its
-//! edges have or whether anybody counts. **Why here.** The counts belong to the shell, not to the search: however a
-//! search ends, with paths, an error or a `?` in its middle, what it cost is reported. A decoder that hands its [`Job`]
-//! on to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is the crate's own: a search is
-//! only ever called with what [`Sealed::run`] has checked.
+//! [`Sealed::run`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what
+//! shape its edges have or whether work is counted. **Why here.** The counts belong to the shell, not to the search:
+//! however a search ends, with paths, an error or a `?` in the middle, its work is reported. A decoder that hands its
+//! [`Job`] to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is private to the crate: a
+//! search is only ever called with arguments that [`Sealed::run`] has checked.
 
 use super::counters::{Tally, Uncounted};
 use super::gather::GatherEdges;
@@ -14,14 +14,14 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
 
-/// What a search is given.
+/// The input and output of a search.
 #[derive(Debug)]
 pub(crate) struct Job<'j, 'l, S: Float, E, T> {
     /// At least one position.
     pub(crate) lattice: &'j Lattice<'l, S>,
     /// The edges of the lattice.
     pub(crate) edges: &'j E,
-    /// Paths wanted: at least 1, and more only of decoders that can.
+    /// Paths wanted: at least 1; more only for decoders that support it.
     pub(crate) k: usize,
     pub(crate) scratch: &'j mut Scratch<S>,
     pub(crate) tally: &'j mut T,
@@ -37,9 +37,9 @@ impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
     }
 }
 
-/// The search of a decoder, and its option if it has one that users can type.
+/// The search of a decoder, and the option that users can type, if it has one.
 pub(crate) trait Algorithm: Decode + Sized {
-    /// Pushes the paths asked for, or as many as there are.
+    /// Pushes the requested paths, or as many as exist.
     ///
     /// # Errors
     /// [`crate::Error::NoPath`] if every path is forbidden.
@@ -48,9 +48,9 @@ pub(crate) trait Algorithm: Decode + Sized {
     /// The same decoder with the option of `NAME:OPTION`.
     ///
     /// # Errors
-    /// That it takes none, or not this one.
+    /// If it takes no option, or not this one.
     fn with_option(self, option: &str) -> Result<Self> {
-        let reason = format!("it takes no option, so there is no `{option}` of it");
+        let reason = format!("it takes no option, so `{option}` cannot be set");
         Err(Error::Unsupported { decoder: self.name(), reason })
     }
 
@@ -60,8 +60,8 @@ pub(crate) trait Algorithm: Decode + Sized {
     }
 }
 
-/// What decoding does before and after the search. Only what has a search has it, so only the decoders of this crate
-/// can be [`Decode`].
+/// The work before and after the search. Only types with a search implement it, so only the decoders of this crate can
+/// implement [`Decode`].
 #[allow(unnameable_types)] // that is how it seals
 pub trait Sealed {
     /// See [`Decode::decode_into`].

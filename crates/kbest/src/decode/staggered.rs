@@ -1,18 +1,19 @@
 //! Staggered decoding: search a lattice of a few active labels, and grow it until the answer is proven.
 //!
-//! **What.** All but the best-ranked labels of a column are merged into one degenerate label that scores their maximum. If the
-//! best path of that small lattice uses no degenerate label, it is the best path of the whole one (Lemma 1).
-//! Otherwise active labels are doubled: in every column ([`Expansion::AllColumns`], SD), or only where the best path
-//! went through a degenerate label ([`Expansion::ColumnsOnPath`], SD+C-EXP). Forward and backward passes alternate; their
-//! bounds prune nodes against a lower bound, first from a beam of one, then from the best path of active labels.
+//! **What.** All labels of a column except the best-ranked ones are merged into one degenerate label whose score is
+//! their maximum. If the best path of that small lattice uses no degenerate label, it is the best path of the whole
+//! lattice (Lemma 1). Otherwise active labels are doubled: in every column ([`Expansion::AllColumns`], SD), or only
+//! where the best path went through a degenerate label ([`Expansion::ColumnsOnPath`], SD+C-EXP). Forward and backward
+//! passes alternate; their bounds prune nodes against a lower bound, first from a beam of one, then from the best path
+//! of active labels.
 //!
-//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more than
-//! the rounding slack, so that all best paths, equal ones too, are active; the scores of a forward pass over the active
+//! **Exact to the last bit.** The search ends when every path with an inactive label lies below the lower bound by more
+//! than the rounding slack, so all best paths, including ties, are active; the scores of a forward pass over the active
 //! labels are then plain Viterbi's on all of them.
 //!
-//! **Cost.** `T L` for the maxima of inactive nodes, then `T` at best, `4/3 T L^2` edges at worst (SD, Theorem 2); SD+C-EXP
-//! has no such bound on its rounds but opens far fewer labels on trained models. Memory for the nodes kept.
-//! **When not.** Labels without a ranking, or scores in which nothing stands out: columns grow to all labels.
+//! **Cost.** `T L` for the maxima of inactive nodes, then `T` at best, `4/3 T L^2` edges at worst (SD, Theorem 2);
+//! SD+C-EXP has no such bound on its rounds but opens far fewer labels on trained models. Memory for the kept nodes.
+//! **When not.** Labels without a ranking, or scores in which no label stands out: columns grow to all labels.
 //!
 //! ```
 //! use kbest::{Decode, Edges, Lattice, Scratch, decode::{Expansion, Staggered}};
@@ -34,7 +35,7 @@ use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// Which columns grow when the best path is not proven yet.
+/// Which columns grow while the best path is not proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expansion {
     /// All: at most `log2 L + 1` rounds.
@@ -80,7 +81,7 @@ fn staggered<S: Float>(
     let mut direction = Direction::Forward;
     loop {
         if !small.has_rest() {
-            direction = Direction::Forward; // nothing left to bound: the judge's own order decides
+            direction = Direction::Forward; // nothing left to bound: scores in the judge's order decide
         }
         let passed = small.pass(lattice, edges, direction, lower - slack, tally);
         lower = lower.larger(passed.active);
@@ -93,7 +94,8 @@ fn staggered<S: Float>(
             let column = |t: usize| small.columns()[t].nodes.iter().map(|node| (node.label, node.active));
             return push_best(lattice, edges, column, out);
         }
-        // With no mixed path ahead only a tie, or rounding, is in the way: every degenerate label left may share in it.
+        // If no mixed path is ahead, only a tie or rounding prevents a proof: any remaining degenerate label may be
+        // part of it.
         if expansion == Expansion::AllColumns || passed.mixed <= lower {
             small.mark_all();
         } else {

@@ -1,10 +1,10 @@
-//! What the table of decoders in `catalogue.rs` turns into, so that it is written down once.
+//! The code that the table of decoders in `catalogue.rs` expands to, so that each fact is written down once.
 
-/// Makes, out of the table: the catalogue, the enum of all decoders and how it is told by name, the scratch with the memory of
-/// each, and for each decoder the entry it stands under.
+/// Makes from the table: the catalogue, the enum of all decoders with its names, the scratch with the memory of each
+/// decoder, and the catalogue entry of each decoder.
 ///
 /// A row is `Type: memory MODULE, page "PAGE" { "name" => value, ...; }`, with a name for each value of the type that
-/// users tell apart; other values go by the first name. `memory` is left out if the decoder has none of its own.
+/// has its own; other values use the first name. `memory` is left out if the decoder has none of its own.
 macro_rules! decoders {
     (@entry $name:literal, $answers:ident, $exact:literal, $cost:literal, $advice:literal, $page:literal) => {
         Entry {
@@ -41,7 +41,7 @@ macro_rules! decoders {
         }
 
         impl Decoder {
-            /// What the catalogue says of it.
+            /// This decoder's entry in the catalogue.
             pub fn entry(&self) -> &'static Entry {
                 match self {
                     $(Decoder::$type(decoder) => decoder.entry(),)+
@@ -100,8 +100,8 @@ macro_rules! decoders {
             }
         )+
 
-        /// Working memory: make one per thread and pass it to every call; it grows to the largest sequence and is never
-        /// freed in between.
+        /// Working memory: make one per thread and pass it to every call. It grows to fit the largest sequence and is
+        /// not freed between calls.
         #[derive(Debug, Default)]
         pub struct Scratch<S: Float> {
             /// Count the work ([`super::Counters`]) while decoding.

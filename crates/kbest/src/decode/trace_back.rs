@@ -1,9 +1,10 @@
-//! The way back through forward scores, by the tie rule: one for all decoders that keep no back pointers.
+//! The trace-back through forward scores, by the tie rule: shared by all decoders that keep no back pointers.
 //!
-//! **What.** The last label is the best one with its end score, each label before it the one whose forward score and edge
-//! into its successor are best, node not yet added; the lowest label among equals. Where scores are forward sums in the
-//! judge's order, this is plain Viterbi's path. **Cost.** One edge for each label of each position that was reached.
-//! **When not.** All labels at every position: [`super::forward`] finds the same with vector instructions.
+//! **What.** The last label is the best one including its end score; each label before it is the one with the best sum
+//! of forward score and edge into its successor, before the node score is added; the lowest label among equals. Where
+//! scores are forward sums in the judge's order, this is plain Viterbi's path. **Cost.** One edge for each label of
+//! each position that was reached. **When not.** All labels at every position: [`super::forward`] does the same with
+//! vector instructions.
 
 use super::Decoded;
 use crate::error::{Error, Result};
@@ -36,10 +37,10 @@ pub(crate) fn trace_back<S: Float, C: Iterator<Item = (LabelId, S)>>(
     for t in (0..path.len()).rev() {
         path[t] = y;
         if t > 0 {
-            // Edges from nodes never reached are not asked for: they may cost a call.
+            // Edges from nodes that were never reached are not read: each may cost a call.
             let reached = column(t - 1).filter(|(_, score)| !score.is_forbidden());
             let ways = reached.map(|(p, score)| (p, score + edges.get(t, p as usize, y as usize)));
-            y = lowest_best(ways).expect("what has a score was reached").0;
+            y = lowest_best(ways).expect("a node with a score was reached").0;
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 
-/// The didactic decoder.
+/// The textbook decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Viterbi;
 

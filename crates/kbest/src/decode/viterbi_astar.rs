@@ -1,13 +1,13 @@
 //! k-best Viterbi A*: exact forward scores once, then paths from the back, best first.
 //!
-//! **What.** The forward pass gives every node the best score of a path to it. Searching backwards with that as
-//! the estimate of what is still to come is A* with a perfect heuristic: nothing is expanded in vain, so after the first
-//! path each further one is cheap. [`super::path_space`] does the backward half.
+//! **What.** The forward pass computes for every node the best score of a path to it. A backward search that uses these
+//! scores to estimate the remaining part is A* with a perfect heuristic: nothing is expanded in vain, so after the
+//! first path each further one is cheap. [`super::path_space`] does the backward half.
 //!
-//! **Why exact.** The forward scores are sums in the judge's order, and so are the scores of all later paths.
-//! **Cost.** `T L^2` for the forward pass (on vectors; that of `viterbi-sparse` if the edges ask for it), then at most `T L`
-//! a path; memory `T L`. **When not.** If even one forward pass over all labels is too much: `funnel` prunes first.
-//! **Paper.** Huang et al. (2012), section 3.5, Algorithm 3.
+//! **Why exact.** The forward scores are sums in the judge's order, and so are the scores of all later paths. **Cost.**
+//! `T L^2` for the forward pass (with vector instructions, or that of `viterbi-sparse` if the edges are sparse), then
+//! at most `T L` per path; memory `T L`. **When not.** If even one forward pass over all labels is too much: `funnel`
+//! prunes first. **Paper.** Huang et al. (2012), section 3.5, Algorithm 3.
 
 use super::forward::Forward;
 use super::gather::GatherEdges;
@@ -17,13 +17,13 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// How the forward scores are found.
+/// How the forward scores are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForwardPass {
-    /// Every edge is read, with vector instructions.
+    /// Read every edge, with vector instructions.
     #[default]
     Simd,
-    /// The base value once and the exceptions one by one.
+    /// Read the base value once and the exceptions one by one.
     Sparse,
 }
 
@@ -45,11 +45,11 @@ impl ForwardPass {
 /// The k-best decoder with a forward pass and a backward search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViterbiAstar {
-    /// The first half.
+    /// How its forward scores are computed.
     pub forward: ForwardPass,
 }
 
-/// Forward scores and the backward search's memory.
+/// Forward scores and the memory of the backward search.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(super) forward: Forward<S>,

@@ -1,4 +1,4 @@
-//! The textbook k-best Viterbi: `k` back pointers a node. Short and slow; the reference for every k-best decoder.
+//! The textbook k-best Viterbi: `k` back pointers per node. Short and slow; the reference for every k-best decoder.
 //!
 //! The `k` best paths into `y` are merged from the lists of all predecessors `p`, each already sorted:
 //!
@@ -15,12 +15,12 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 
-/// Sorted lists of partial paths, one a node, stored end to end.
+/// Sorted lists of partial paths, one per node, stored end to end.
 #[derive(Debug, Default)]
 pub(super) struct Memory<S> {
     starts: Vec<usize>, // T x L + 1, and one more list for the end: where each node's list begins
     paths: Vec<Partial<S>>,
-    heads: Vec<Head<S>>, // L: what each predecessor offers next
+    heads: Vec<Head<S>>, // L: the next path of each predecessor
 }
 
 /// A path to some node: its score, and the list member it extends.
@@ -31,10 +31,10 @@ struct Partial<S> {
     from: usize, // index into `paths`
 }
 
-/// The best path of a predecessor's list that is not merged yet.
+/// The best path of a predecessor's list that has not been merged yet.
 #[derive(Debug, Clone, Copy)]
 struct Head<S> {
-    score: S, // edge included; minus infinity if the list is used up
+    score: S, // including the edge; minus infinity if the list is used up
     path: usize,
 }
 

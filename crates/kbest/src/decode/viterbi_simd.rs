@@ -1,8 +1,8 @@
-//! Viterbi on the vector kernels: every edge is read once, eight rows at a time; no pruning.
+//! Viterbi with the vector kernels: every edge is read once per position, eight rows at a time; no pruning.
 //!
-//! **Cost.** `T L^2 / 16` steps of single precision with AVX-512, in practice the time to stream the edge matrix through
-//! the core once a position; `T L` forward scores of memory. **When.** Nothing can be pruned, or `L` is below fifty or so.
-//! **When not.** Sparse edges (`viterbi-sparse`), or node scores that say something (`funnel`).
+//! **Cost.** `T L^2 / 16` steps of single precision with AVX-512, in practice the time to stream the edge matrix
+//! through the core once per position; `T L` forward scores of memory. **When.** Nothing can be pruned, or `L` is below
+//! about fifty. **When not.** Sparse edges (`viterbi-sparse`), or informative node scores (`funnel`).
 
 use super::forward::Forward;
 use super::gather::GatherEdges;

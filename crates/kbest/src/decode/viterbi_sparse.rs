@@ -4,9 +4,10 @@
 //! max over p of (alpha[p] + edge[p][y]) = max( alpha[p'] + base,  max over exceptions p of y of (alpha[p] + edge[p][y]) )
 //! ```
 //!
-//! where `p'` is the best label that is no exception of `y`: nearly always the best or second best of all, so a short
-//! list of the best alphas is walked until one fits. **Cost.** `T (L + exceptions)`, whatever the scores are: the safety
-//! net of trained models, whose label pairs are mostly unseen. **When not.** Dense edges, where everything is an exception.
+//! where `p'` is the best label that is not an exception of `y`: nearly always the best or second best of all, so a
+//! short list of the best alphas is walked until one fits. **Cost.** `T (L + exceptions)`, whatever the scores are: the
+//! safety net for trained models, which have never seen most label pairs. **When not.** Dense edges, where everything
+//! is an exception.
 
 use super::forward::Forward;
 use super::gather::GatherEdges;
@@ -16,10 +17,10 @@ use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges};
 
-/// How many of the best labels are kept at hand; past them all labels are tried.
+/// How many of the best labels are listed; after them, all labels are tried.
 const BEST: usize = 8;
 
-/// Viterbi on sparse edges. Edges without a base value (callbacks) are read in full.
+/// Viterbi for sparse edges. Edges without a base value (callbacks) are read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViterbiSparse;
 
@@ -51,7 +52,7 @@ pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>,
     }
 }
 
-/// The same from the edges of each position.
+/// The same, given the edges of each position.
 fn fill_from<'e, S: Float>(
     lattice: &Lattice<'_, S>,
     edges: impl Fn(usize) -> &'e SparseEdges<S>,
@@ -86,7 +87,7 @@ fn sparse_step<S: Float>(edges: &SparseEdges<S>, alpha: &[S], out: &mut [S]) {
     }
 }
 
-/// The labels with the largest scores, best first, and how many of them there are.
+/// The labels with the largest scores, best first, and their number.
 fn best_labels<S: Float>(alpha: &[S]) -> ([u32; BEST], usize) {
     let mut best = [0u32; BEST];
     let mut found = 0;
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(best_outside(&alpha, &[2, 4]), 3.0);
     }
 
-    /// Every exception and the base once per label, whatever shape the edges are given in.
+    /// Every exception, and the base once per label, whatever the shape of the edges.
     #[test]
     fn the_edges_read_are_counted() {
         let scores = [0.0f32, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0];

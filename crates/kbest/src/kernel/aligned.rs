@@ -8,12 +8,12 @@ const LINE: usize = 64;
 
 /// Scores that start at a multiple of 64 bytes, so that full-width loads never straddle two cache lines.
 ///
-/// It over-allocates by one line and skips to the first aligned element. A clone may sit elsewhere on the heap,
-/// so it aligns itself anew.
+/// It over-allocates by one line and skips to the first aligned element. A clone may start at another address, so it is
+/// aligned again.
 #[derive(Debug, Default)]
 pub struct AlignedVec<S> {
     storage: Vec<S>,
-    offset: usize, // with the length never behind the end of the storage
+    offset: usize, // plus the length, at most the length of the storage
     length: usize,
 }
 
@@ -25,21 +25,21 @@ impl<S: Score> AlignedVec<S> {
         vec
     }
 
-    /// Makes it `length` scores, all equal to `value`; allocates only to grow.
+    /// Resizes to `length` scores, all equal to `value`; allocates only to grow.
     pub fn reset(&mut self, length: usize, value: S) {
         self.resize_for_overwrite(length);
         self.fill(value);
     }
 
-    /// Makes it `length` scores of unspecified (but legal) content; allocates only to grow.
+    /// Resizes to `length` scores of unspecified (but legal) content; allocates only to grow.
     pub fn resize_for_overwrite(&mut self, length: usize) {
         let spare = LINE / size_of::<S>();
-        let room = length.checked_add(spare).expect("more scores than memory can have");
+        let room = length.checked_add(spare).expect("more scores than memory can hold");
         if self.storage.len() < room {
-            (self.offset, self.length) = (0, 0); // right even if there is no memory and the panic is caught
+            (self.offset, self.length) = (0, 0); // consistent even if the allocation panics and the panic is caught
             self.storage.clear();
             self.storage.resize(room, S::FORBIDDEN);
-            // `align_offset` may answer "cannot be computed"; then the data is merely unaligned.
+            // `align_offset` may be unable to compute the offset; then the data is merely unaligned.
             self.offset = Some(self.storage.as_ptr().align_offset(LINE)).filter(|&o| o <= spare).unwrap_or(0);
         }
         self.length = length;

@@ -1,8 +1,8 @@
-//! Read-only arrays that belong to a model: made in memory, or lying in a mapped file.
+//! Read-only arrays of a model: built in memory, or part of a mapped file.
 //!
-//! **What.** A [`Blob`] is a slice and what keeps it alive, so that a model loaded from a file borrows its arrays from
-//! the map and one made in memory owns them, with one type for both. **Cost.** Reading is a pointer and a length, as for
-//! any slice: no look at where the memory comes from. A clone shares.
+//! **What.** A [`Blob`] is a slice together with the owner that keeps it alive, so a model loaded from a file can
+//! borrow its arrays from the map and a model built in memory can own them, with one type for both. **Cost.** Reading
+//! needs a pointer and a length, as for any slice, wherever the memory comes from. Clones share the memory.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A read-only array of plain values, and what keeps it alive.
+/// A read-only array of plain values, and the owner that keeps it alive.
 pub(crate) struct Blob<T> {
     first: NonNull<T>, // `length` values, valid and unchanged as long as `owner` lives
     length: usize,
@@ -23,8 +23,8 @@ unsafe impl<T: Sync> Send for Blob<T> {}
 unsafe impl<T: Sync> Sync for Blob<T> {}
 
 impl<T> Blob<T> {
-    /// A part of this array, or the same memory as another type. What `part` gives back lives as long as what it is
-    /// given, so it can only be a piece of it (or something that lives for ever).
+    /// A part of this array, or the same memory as another type. The result of `part` lives as long as its argument, so
+    /// it can only be a piece of it (or something `'static`).
     pub(crate) fn project<U: 'static>(
         &self,
         part: impl for<'a> FnOnce(&'a [T]) -> Option<&'a [U]>,
@@ -38,11 +38,11 @@ impl<T> Blob<T> {
 impl Blob<u8> {
     /// Maps a file into memory.
     ///
-    /// The file must not change while it is mapped: a file cut short makes reads beyond its new end fail with a signal
-    /// (`SIGBUS`), one overwritten in place changes what was checked. Files that are replaced by renaming are safe: the
-    /// map keeps the old one.
+    /// The file must not change while it is mapped: if it is truncated, reads beyond its new end fail with a signal
+    /// (`SIGBUS`); if it is overwritten in place, data that was checked changes. Replacing a file by renaming another
+    /// over it is safe: the map keeps the old one.
     pub(crate) fn map(file: &std::fs::File) -> std::io::Result<Self> {
-        // SAFETY: the bytes are plain, so any content is valid; that they stay as they are is the caveat above.
+        // SAFETY: the bytes are plain, so any content is valid; that they do not change is the requirement above.
         let map = Arc::new(unsafe { memmap2::Mmap::map(file)? });
         let (first, length) = (NonNull::from(&map[..]).cast(), map.len());
         Ok(Blob { first, length, owner: Some(map) })
@@ -51,7 +51,7 @@ impl Blob<u8> {
 
 impl<T: Send + Sync + 'static> From<Vec<T>> for Blob<T> {
     fn from(values: Vec<T>) -> Self {
-        let owner = Arc::new(values); // never given out, so the vector is neither changed nor moved
+        let owner = Arc::new(values); // never handed out, so the vector is neither changed nor moved
         let (first, length) = (NonNull::from(&owner[..]).cast(), owner.len());
         Blob { first, length, owner: Some(owner) }
     }

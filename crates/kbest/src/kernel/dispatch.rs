@@ -1,4 +1,4 @@
-//! The safe face of every kernel: declared once, run at the level of the CPU at hand.
+//! The safe interface of every kernel: declared once, run at the level of the CPU in use.
 
 #[cfg(target_arch = "aarch64")]
 use super::neon;
@@ -10,7 +10,8 @@ use crate::score::Score;
 /// Declares each kernel once: its documentation and signature here, its loops in `scalar` and `vector`.
 macro_rules! kernels {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        /// Loops over rows of scores. Only `f32` and `f64` have them, and nobody outside of this crate can name this trait.
+        /// Loops over rows of scores. Only `f32` and `f64` implement it, and code outside this crate cannot name this
+        /// trait.
         #[allow(unnameable_types)] // that is how it seals
         pub trait Kernels: Score {
             $($(#[$doc])* fn $name($($argument: $type),*) $(-> $result)?;)*
@@ -71,7 +72,7 @@ kernels! {
     fn largest(row: &[Self]) -> Self;
 
     /// The largest finite `|row[y]|`, 0 if there is none; `None` if the row holds an illegal score (NaN or plus
-    /// infinity): the one kernel that may be given such.
+    /// infinity): the only kernel that accepts such scores.
     fn largest_magnitude(row: &[Self]) -> Option<Self>;
 
     /// The largest `row[y] + add[y]`, minus infinity if the rows are empty.
@@ -115,6 +116,6 @@ kernels! {
     /// the level.
     ///
     /// # Panics
-    /// If `weights` and `rows` differ in length, or a row lies outside of the matrix.
+    /// If `weights` and `rows` differ in length, or a row lies outside the matrix.
     fn add_weighted_rows(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[Self]);
 }

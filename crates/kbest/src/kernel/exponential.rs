@@ -1,27 +1,27 @@
 //! Exponentials and logarithms of whole rows, in `f64`.
 //!
-//! **Why.** Forward-backward takes a handful of them a label and position; one by one from the C library they cost more
-//! than the matrix product beside them. **How.** Both functions are straight lines of arithmetic without a branch or a
-//! table, so the compiler turns the loops below into vectors of any width; no operation is fused, so every level
-//! gives the same bits. Relative error: a few units in the last place (see the tests).
+//! **Why.** Forward-backward needs a handful of them per label and position; computed one by one by the C library, they
+//! cost more than the matrix product beside them. **How.** Both functions are straight-line arithmetic without branches
+//! or tables, so the compiler vectorises the loops below for any width; no operation is fused, so every level produces
+//! the same bits. Relative error: a few units in the last place (see the tests).
 
 use super::{Loop, run};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
-/// `ln 2` in two parts: the upper one has 32 zero bits at its end, so that its product with an exponent is exact.
+/// `ln 2` in two parts: the upper one ends in 32 zero bits, so that its product with an exponent is exact.
 const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & (!0 << 32));
-/// The rest; the last number is what `LN_2` itself lacks.
+/// The rest; the last number is the rounding error of `LN_2` itself.
 const LN_2_LOW: f64 = (LN_2 - LN_2_HIGH) + 2.319_046_813_846_299_6e-17;
 /// Adding it leaves a rounded whole number in the lowest bits of the sum.
 const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
-/// Its last mantissa bits count in ones.
+/// Its lowest mantissa bit has the value 1.
 const SPLICED: f64 = (1u64 << 52) as f64;
 const ONE_BITS: u64 = 1.0f64.to_bits();
 const ROOT_BITS: u64 = FRAC_1_SQRT_2.to_bits();
 const MANTISSA: u64 = (1 << 52) - 1;
-/// Below this the result is no normal number any more: it counts as 0.
+/// Below this, the result is no longer a normal number and counts as 0.
 const LOWEST: f64 = -708.0;
-/// Above this the result would be too large.
+/// Above this, the result would be too large.
 const HIGHEST: f64 = 709.0;
 
 /// `1 / n!`, from `n = 13` down to 0: with `|r| <= ln 2 / 2` the next term is below `5e-18`.
@@ -123,13 +123,13 @@ impl Loop for Logarithms<'_> {
     }
 }
 
-/// `row[i] = exp(row[i] - shift)`, 0 below `exp(-708)`, the largest power there is above `exp(709)`. Minus infinity
-/// gives 0. Other than the kernels over scores this reads any number but NaN.
+/// `row[i] = exp(row[i] - shift)`, 0 below `exp(-708)`, `exp(709)` above it. Minus infinity yields 0. Unlike the
+/// kernels over scores, this accepts any number except NaN.
 pub(crate) fn exp_rows(row: &mut [f64], shift: f64) {
     run(Exponentials { row, shift });
 }
 
-/// `row[i] = ln(row[i])`; 0 (and what is too small for a normal number) gives minus infinity.
+/// `row[i] = ln(row[i])`; 0 (and anything too small for a normal number) yields minus infinity.
 pub(crate) fn ln_rows(row: &mut [f64]) {
     run(Logarithms { row });
 }
@@ -139,7 +139,7 @@ mod tests {
     use super::super::compiled::on_each_level;
     use super::*;
 
-    /// Numbers over the whole range, by a fixed stride that is no round number, and the corners.
+    /// Numbers over the whole range, at a fixed stride that is not a round number, and the corners.
     fn arguments() -> Vec<f64> {
         let grid = (0..60_000).map(|i| -708.0 + f64::from(i) * 0.023_611_7);
         let near_zero = (-300..300).map(|i| f64::from(i) * 1e-3);
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// No operation is fused or reordered, so the vectors give the bits of the plain loop.
+    /// No operation is fused or reordered, so the vectors produce the same bits as the plain loop.
     #[test]
     fn every_level_gives_the_same_bits() {
         let results = on_each_level(|| Both(arguments()));

@@ -1,22 +1,21 @@
-//! Vector kernels behind a safe API: the only place with `unsafe`.
+//! Vector kernels behind a safe API: the only module with `unsafe` code.
 //!
-//! **What.** A handful of loops over rows of scores: max-plus of rows, maxima, additions, and the selection of
-//! labels above a threshold. **Why.** Every exact decoder spends its time in one of them. **How.** Each loop is
-//! written once over a small vector vocabulary (`vector::Vector`) and compiled for AVX-512, AVX2 and NEON; the
-//! CPU is asked at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of
-//! each loop: the fallback, and the judge in tests. `KBEST_FORCE_SCALAR=1` in the environment forces it.
+//! **What.** A handful of loops over rows of scores: max-plus of rows, maxima, additions, and the selection of labels
+//! above a threshold. **Why.** Every exact decoder spends its time in one of them. **How.** Each loop is written once
+//! over a small vector vocabulary (`vector::Vector`) and compiled for AVX-512, AVX2 and NEON; the CPU's features are
+//! detected at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of each loop: the
+//! fallback, and the reference in tests. `KBEST_FORCE_SCALAR=1` in the environment selects it.
 //!
-//! Loops that are written elsewhere can be compiled for the same levels (`compiled`). Three more things live here because of
-//! their `unsafe` alone: arrays that may lie in a mapped file (`Blob`), hints to the CPU's cache (`prefetch`), and aligned
-//! arrays (`AlignedVec`), which leave out a check at each look-up of an edge.
+//! Loops written elsewhere can be compiled for the same levels (`compiled`). Three more things are here only because
+//! they need `unsafe`: arrays that may lie in a mapped file (`Blob`), hints to the CPU's cache (`prefetch`), and
+//! aligned arrays (`AlignedVec`), which skip a check at each look-up of an edge.
 //!
-//! **What is public.** The two types of scores ([`Float`]), the instruction set in use ([`level`]), and how long a padded row
-//! is ([`padded`]). The loops themselves belong to the decoders.
+//! **Public:** the two types of scores ([`Float`]), the instruction set in use ([`level`]), and the length of a padded
+//! row ([`padded`]). The loops themselves are private to the decoders.
 //!
-//! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for
-//! bit, because additions are lane-wise and maxima do not depend on order. Two exceptions say so:
-//! `largest_magnitude` is what finds illegal scores, `add_weighted_rows` sums in an order of its
-//! level.
+//! All inputs must be legal scores (no NaN, no plus infinity); results are then the same on every level, bit for bit,
+//! because additions are lane-wise and maxima do not depend on order. There are two documented exceptions:
+//! `largest_magnitude` detects illegal scores, and `add_weighted_rows` sums in an order that depends on the level.
 #![allow(unsafe_code)]
 
 mod aligned;
@@ -35,7 +34,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-#[doc(hidden)] // for the command line, which measures what no decoder can undercut
+#[doc(hidden)] // for the command line, which measures a lower bound on any decoder's time
 pub use aligned::AlignedVec;
 #[cfg(feature = "text")]
 pub(crate) use blob::Blob;
@@ -47,7 +46,7 @@ pub(crate) use prefetch::prefetch;
 
 use std::sync::OnceLock;
 
-/// Rows are padded to a multiple of this many scores, so that no kernel needs a ragged tail on them.
+/// Rows are padded to a multiple of this many scores, so that no kernel has to handle a ragged tail.
 pub(crate) const LANES: usize = 16;
 
 /// `labels` rounded up to whole vectors.
@@ -80,7 +79,7 @@ impl Level {
     }
 }
 
-/// The instruction set every kernel uses in this process: the best the CPU has, or scalar if
+/// The instruction set that every kernel uses in this process: the best one the CPU supports, or scalar if
 /// `KBEST_FORCE_SCALAR` is set to anything but `0`.
 pub fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
@@ -92,8 +91,8 @@ pub fn level() -> Level {
 
 #[cfg(target_arch = "x86_64")]
 fn best_level() -> Level {
-    // All that `compiled::run_avx512` is compiled with: it must not be called with less. (The few CPUs that have AVX-512
-    // without the rest take AVX2.)
+    // All features that `compiled::run_avx512` is compiled with: it must not be called without them. (The few CPUs that
+    // have AVX-512 without the others use AVX2.)
     let has_avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
@@ -121,7 +120,7 @@ fn best_level() -> Level {
     Level::Scalar
 }
 
-/// A type of scores that lattices and decoders can have: `f32` or `f64`, and no other.
+/// A score type that lattices and decoders support: `f32` or `f64`, and no other.
 pub trait Float: Kernels {}
 
 impl Float for f32 {}

@@ -1,19 +1,19 @@
-//! The plain twin of every kernel: what it means, in as few words as possible.
+//! The plain twin of every kernel: its meaning, as briefly as possible.
 
 use crate::score::Score;
 
-/// Panics unless a matrix of `rows` rows and `width` columns has `length` elements: also before unchecked loops, so the
-/// product must not wrap.
+/// Panics unless a matrix of `rows` rows and `width` columns has `length` elements. It also guards unchecked loops, so
+/// the product must not wrap.
 #[inline(always)]
 pub(super) fn check_matrix(length: usize, rows: usize, width: usize) {
     assert_eq!(Some(length), rows.checked_mul(width), "a matrix of {rows} x {width}");
 }
 
-/// Panics unless there is a weight for each of the rows and a matrix of `length` elements, `width` a row, has them all.
+/// Panics unless there is one weight per row and all rows exist in a matrix of `length` elements, `width` per row.
 #[inline(always)]
 pub(super) fn check_rows(length: usize, weights: &[f64], rows: &[u32], width: usize) {
     assert_eq!(weights.len(), rows.len());
-    let height = length.checked_div(width).unwrap_or(usize::MAX); // rows of nothing are everywhere
+    let height = length.checked_div(width).unwrap_or(usize::MAX); // rows of no elements always exist
     assert!(rows.iter().all(|&row| (row as usize) < height), "rows of {height}");
 }
 
@@ -110,7 +110,7 @@ pub(super) fn add_weighted_rows<S: Score>(out: &mut [f64], weights: &[f64], rows
     add_weighted_columns(out, 0, weights, rows, matrix);
 }
 
-/// [`add_weighted_rows`] for the columns from `first` on: also the ragged tail of the vector versions.
+/// [`add_weighted_rows`] for the columns from `first` on; also used for the ragged tail of the vector versions.
 pub(super) fn add_weighted_columns<S: Score>(
     out: &mut [f64],
     first: usize,

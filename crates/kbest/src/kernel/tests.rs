@@ -1,5 +1,5 @@
-//! Every vector kernel against its scalar twin, on every level this CPU has, all lengths that matter (below, at and
-//! above one vector, and ragged tails), with ties and minus infinity. Maxima and lane-wise sums have one right
+//! Every vector kernel against its scalar twin, on every level this CPU supports, for all lengths that matter (below,
+//! at and above one vector, and ragged tails), with ties and minus infinity. Maxima and lane-wise sums have one correct
 //! answer, so equality is exact.
 
 use super::*;
@@ -14,7 +14,7 @@ fn row(length: usize) -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(score(), length)
 }
 
-/// Lengths that would agree only if their product wrapped around are refused.
+/// Lengths that would agree only if their product wrapped around are rejected.
 #[test]
 fn lengths_do_not_wrap() {
     let panics = |check: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err();
@@ -28,7 +28,7 @@ fn lengths_do_not_wrap() {
     assert!(!panics(&|| scalar::check_rows(6, &[0.5], &[u32::MAX - 1], 0)));
 }
 
-/// Runs one check for every vector level that this CPU has.
+/// Runs one check for every vector level that this CPU supports.
 macro_rules! on_each_level {
     ($float:ident, $avx512:ident, $avx2:ident, $neon:ident, |$kernels:ident| $check:block) => {{
         #[cfg(target_arch = "x86_64")]
@@ -36,12 +36,12 @@ macro_rules! on_each_level {
         {
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
                 use super::x86::$avx512 as $kernels;
-                // SAFETY: the CPU has just said so.
+                // SAFETY: the CPU has just reported this feature.
                 unsafe { $check }
             }
             if is_x86_feature_detected!("avx2") {
                 use super::x86::$avx2 as $kernels;
-                // SAFETY: the CPU has just said so.
+                // SAFETY: the CPU has just reported this feature.
                 unsafe { $check }
             }
         }
@@ -99,7 +99,7 @@ macro_rules! twin_tests {
                     });
                 }
 
-                /// Rows too long for a label to be expected in every vector.
+                /// Rows so long that most vectors select no label.
                 #[test]
                 fn selection_from_long_rows(
                     row in proptest::collection::vec(-9i32..9, 520usize..600), limit in -9i32..30, repeat in 1usize..9,
@@ -115,7 +115,7 @@ macro_rules! twin_tests {
                     });
                 }
 
-                /// Illegal scores anywhere, or nowhere; the ends of the number range.
+                /// Illegal scores anywhere or nowhere, and the limits of the number range.
                 #[test]
                 fn magnitudes(row in (0usize..70).prop_flat_map(row), at in 0usize..70, odd in 0usize..7) {
                     let mut row = cast(&row);
@@ -144,8 +144,8 @@ macro_rules! twin_tests {
                     });
                 }
 
-                /// Whole numbers: every order of additions is exact. Positive reals: a sum of `n` products is off by
-                /// at most `(n + 1) u` of itself, whatever the order, fused or not.
+                /// Whole numbers: every order of additions is exact. Positive reals: the relative error of a sum of `n`
+                /// products is at most `(n + 1) u`, whatever the order, fused or not.
                 #[test]
                 fn weighted_rows(
                     (width, weights, matrix, rows) in (0usize..40, 1usize..20).prop_flat_map(|(width, height)| {

@@ -1,17 +1,16 @@
-//! Every kernel once more, over vectors of any width.
+//! Every kernel again, over vectors of any width.
 //!
-//! Each function here must be inlined into one compiled with the vector's target feature (see `x86` and `neon`);
-//! that is what `#[inline(always)]` and the `unsafe` are for. What is left behind the last whole vector is done with one
-//! more vector that overlaps it, where doing a label twice does no harm; else, and in rows shorter than a vector, one by
-//! one.
+//! Each function here must be inlined into one compiled with the vector's target feature (see `x86` and `neon`); hence
+//! `#[inline(always)]` and `unsafe`. The labels after the last whole vector are processed with one more vector that
+//! overlaps it, where processing a label twice does no harm; otherwise, and in rows shorter than a vector, one by one.
 
 use crate::score::Score;
 
 /// A register full of scores.
 ///
 /// # Safety
-/// Every method may only run on a CPU that has the vector's instruction set; `load` and `store` need `LANES`
-/// readable or writable scores behind the pointer, of any alignment.
+/// Every method may only run on a CPU that has the vector's instruction set; `load` and `store` need `LANES` readable
+/// or writable scores at the pointer, with any alignment.
 pub(super) trait Vector: Copy {
     type Element: Score;
     const LANES: usize;
@@ -30,12 +29,12 @@ pub(super) trait Vector: Copy {
     unsafe fn at_least(self, other: Self) -> u32;
     /// The bits of `key.at_least(limit)`, and this vector with minus infinity in those lanes.
     unsafe fn split_at_least(self, key: Self, limit: Self) -> (u32, Self);
-    /// Writes the places of the bits that are set, counted from `first`, and returns where the next would go. There must be
-    /// room for [`MOST_LANES`].
+    /// Writes the positions of the set bits, counted from `first`, and returns where the next one would go. There must
+    /// be room for [`MOST_LANES`].
     #[inline(always)]
     unsafe fn write_places(mut hits: u32, first: u32, mut next: *mut u32) -> *mut u32 {
         while hits != 0 {
-            // SAFETY: there is room for as many as there are lanes.
+            // SAFETY: there is room for one per lane.
             unsafe {
                 next.write(first + hits.trailing_zeros());
                 next = next.add(1);
@@ -46,11 +45,11 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// No vector has more lanes.
+/// The largest number of lanes of any vector.
 const MOST_LANES: usize = 16;
 
-/// In rows no longer than this it takes less time to write down what a vector has found, even if that is nothing, than to
-/// guess wrong whether it has found anything (measured).
+/// In rows up to this length, writing a vector's hits unconditionally, even if there are none, takes less time than a
+/// mispredicted branch on whether there are any (measured).
 const SHORT: usize = 512;
 
 /// A register of `f64` that can be filled from scores of type `E`: sums of many products are kept in `f64` even where
@@ -64,9 +63,9 @@ pub(super) trait Widen<E>: Vector<Element = f64> {
     unsafe fn multiply_add(self, factor: Self, sum: Self) -> Self;
 }
 
-/// Calls `body` with the place of every vector of a row: whole ones, then, if the row is not made of whole vectors, the
-/// last place where one fits. `body` also gets a number below `CHAINS`, so that results can be gathered in chains that
-/// need not wait for each other. The row must be at least a vector long.
+/// Calls `body` with the start of every vector of a row: whole ones, then, if the row does not consist of whole
+/// vectors, the last place where one fits. `body` also gets a number below `CHAINS`, so that results can be gathered in
+/// chains that need not wait for each other. The row must be at least one vector long.
 #[inline(always)]
 fn for_each_vector<V: Vector>(length: usize, mut body: impl FnMut(usize, usize)) {
     let mut y = 0;
@@ -85,7 +84,7 @@ fn for_each_vector<V: Vector>(length: usize, mut body: impl FnMut(usize, usize))
     }
 }
 
-/// Chains of maxima.
+/// Number of chains of maxima.
 const CHAINS: usize = 4;
 
 /// The largest lane of all chains.
@@ -110,8 +109,8 @@ pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Ele
     });
 }
 
-/// Rows of the matrix taken together: each running maximum then costs one load and one store for this many
-/// additions, and the hardware follows this many streams of memory at once.
+/// Rows of the matrix processed together: each running maximum then costs one load and one store per this many
+/// additions, and the hardware follows this many memory streams at once.
 const ROWS: usize = 8;
 
 #[inline(always)]
@@ -280,10 +279,11 @@ pub(super) unsafe fn select_reaching<V: Vector>(
     if length < lanes {
         return super::scalar::select_reaching(add, row, least, node, way_out, threshold, found);
     }
-    // Room for all labels at once: a call inside the loop, even one never made, would spill all vectors to memory.
+    // Reserve room for all labels at once: a call inside the loop, even if never executed, would spill all vectors to
+    // memory.
     found.reserve(length + MOST_LANES);
-    // SAFETY: a vector fits wherever one is selected from, and each label is found at most once, so all fit behind the
-    // list, and a vector's lanes behind them; the caller has the CPU feature.
+    // SAFETY: a vector fits wherever one is selected from, and each label is found at most once, so all of them fit
+    // after the list, and a vector's lanes after them; the caller has the CPU feature.
     unsafe {
         let first = found.as_mut_ptr().add(found.len());
         let mut next = first;
@@ -307,12 +307,12 @@ pub(super) unsafe fn select_reaching<V: Vector>(
     }
 }
 
-/// One vector of [`select_reaching`]: writes what it finds but for the first `seen` labels to `next` and moves that on,
-/// and returns the values of the labels that it does not find. Whether it finds any is not asked if that is to be expected
-/// `often`.
+/// One vector of [`select_reaching`]: writes the labels it finds, except the first `seen`, to `next`, which it
+/// advances, and returns the values of the labels it does not find. If hits are expected `often`, it does not test
+/// whether there are any.
 ///
 /// # Safety
-/// A vector must fit at `y` in all rows (row, node, way out), and [`MOST_LANES`] behind `next`; the limits are add, least
+/// A vector must fit at `y` in all rows (row, node, way out), and [`MOST_LANES`] at `next`; the limits are add, least
 /// and threshold.
 #[inline(always)]
 unsafe fn select_in_vector<V: Vector>(
@@ -433,8 +433,8 @@ pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
     super::scalar::add_weighted_columns(out, whole, &weights[grouped..], &rows[grouped..], matrix);
 }
 
-/// Compiles every kernel for one vector type (and the vector of `f64` for its sums) and one target feature, as a
-/// module of safe-looking functions that are `unsafe` to call from code without that feature.
+/// Compiles every kernel for one vector type (and the vector of `f64` for its sums) and one target feature, as a module
+/// of functions that are `unsafe` to call from code without that feature.
 macro_rules! compile_kernels {
     ($module:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
         pub(in crate::kernel) mod $module {

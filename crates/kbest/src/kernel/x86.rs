@@ -88,13 +88,13 @@ unsafe fn largest_of_two(v: __m128d) -> f64 {
     unsafe { _mm_cvtsd_f64(_mm_max_sd(v, _mm_unpackhi_pd(v, v))) }
 }
 
-/// The places of up to sixteen bits, without a loop whose end cannot be foreseen.
+/// The positions of up to sixteen set bits, without a loop whose end cannot be predicted.
 ///
 /// # Safety
-/// There must be room for sixteen places; AVX-512 and POPCNT.
+/// There must be room for sixteen positions; the CPU must have AVX-512 and POPCNT.
 #[inline(always)]
 unsafe fn write_compressed(hits: u32, first: u32, next: *mut u32) -> *mut u32 {
-    // SAFETY: as the caller promises; there are no more than sixteen bits.
+    // SAFETY: as the caller promises; there are at most sixteen bits.
     unsafe {
         let lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
         let places = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
@@ -190,7 +190,7 @@ implement_vector!(
     }
 );
 
-/// Widening loads, and the product that is added to a sum.
+/// Widening loads, and multiply-add.
 macro_rules! implement_widen {
     ($vector:ty, $element:ty, |$from:ident| $widen:expr, |$a:ident, $b:ident, $c:ident| $multiply_add:expr) => {
         impl Widen<$element> for $vector {
@@ -209,7 +209,7 @@ macro_rules! implement_widen {
     };
 }
 
-// AVX-512 has fused multiply-add; AVX2 alone does not promise it.
+// AVX-512 has fused multiply-add; AVX2 alone does not guarantee it.
 implement_widen!(__m512d, f32, |from| _mm512_cvtps_pd(_mm256_loadu_ps(from)), |a, b, c| _mm512_fmadd_pd(
     a, b, c
 ));

@@ -1,18 +1,18 @@
-//! Which label pairs are exceptions: a bit each, so that most look-ups in sparse edges end after one word.
+//! Which label pairs are exceptions: one bit per pair, so that most look-ups in sparse edges end after one word.
 
-/// With more labels than this the bits would take more memory than they are worth (32 MiB).
+/// With more labels than this, the bits would take more memory than they are worth (32 MiB).
 const LARGEST: usize = 1 << 14;
 
-/// A bit a label pair, and where the exceptions of each word of bits begin in the list of their row.
+/// One bit per label pair, and where the exceptions of each word of bits begin in the list of their row.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap {
     words: Vec<u64>,  // L rows of `per_row` words
-    before: Vec<u16>, // as many: the number of exceptions of the row before the word, below LARGEST
+    before: Vec<u16>, // one per word: the number of exceptions of the row before it, below LARGEST
     per_row: usize,
 }
 
 impl Bitmap {
-    /// From the exceptions of every row, ascending; `None` with too many labels.
+    /// From the exceptions of every row, ascending; `None` if there are too many labels.
     pub(super) fn new<'a>(labels: usize, leaving: impl Fn(usize) -> &'a [u32]) -> Option<Self> {
         if labels > LARGEST {
             return None;
@@ -34,7 +34,7 @@ impl Bitmap {
         Some(Bitmap { words, before, per_row })
     }
 
-    /// The place of a pair among the exceptions of its row, if it is one.
+    /// The index of a pair among the exceptions of its row, if it is one.
     #[inline(always)]
     pub(super) fn find(&self, p: usize, y: usize) -> Option<usize> {
         let at = p * self.per_row + y / 64;
@@ -46,7 +46,7 @@ impl Bitmap {
         Some(self.before[at] as usize + below.count_ones() as usize)
     }
 
-    /// Makes a pair an exception if it is none, and the other way round; costs `L / 64`.
+    /// Makes a pair an exception if it is not one, and vice versa; costs `L / 64`.
     pub(super) fn toggle(&mut self, p: usize, y: usize) {
         let at = p * self.per_row + y / 64;
         let bit = 1 << (y % 64);

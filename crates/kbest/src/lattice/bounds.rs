@@ -1,16 +1,16 @@
-//! Upper bounds on edge scores: what lets a decoder leave an edge unread.
+//! Upper bounds on edge scores, which let a decoder skip edges without reading them.
 //!
-//! Every bound is an exact maximum over a set of edges, so it is never below any of them; `overall` alone may be
-//! replaced by a looser one ([`OverallBound`]), to reproduce the bounds of the CarpeDiem paper (section 5). Edges that
-//! change take their bounds along, edge by edge (`MatrixBounds::follow`).
+//! Every bound is an exact maximum over a set of edges, so it is never below any of them; only `overall` may be
+//! replaced by a looser one ([`OverallBound`]), to reproduce the bounds of the CarpeDiem paper (section 5). When an
+//! edge changes, its bounds are updated (`MatrixBounds::follow`).
 
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float};
 
-/// A bound for each label, or one for all of them.
+/// One bound per label, or one for all of them.
 #[derive(Debug, Clone, Copy)]
 pub enum PerLabel<'a, S> {
-    /// One bound a label.
+    /// One bound per label.
     Each(&'a [S]),
     /// The same bound for every label.
     All(S),
@@ -36,17 +36,17 @@ pub struct BoundsView<'a, S> {
     pub row: PerLabel<'a, S>,
     /// At least every edge that enters label `y`.
     pub column: PerLabel<'a, S>,
-    /// What an edge usually scores: the base of sparse edges, else about the median. A guess, not a bound.
+    /// The usual score of an edge: the base of sparse edges, otherwise about the median. A guess, not a bound.
     pub typical: S,
-    /// The smallest of `row` that is not forbidden: whatever label a path is in, some edge out of it may score as
-    /// much as this (forbidden if every edge is).
+    /// The smallest of `row` that is not forbidden: whatever label a path is in, an edge out of it may score this much
+    /// (forbidden if every edge is).
     pub smallest_row: S,
     /// Whether every edge out of some label is forbidden.
     pub dead_ends: bool,
 }
 
 impl<S: Float> BoundsView<'_, S> {
-    /// What a label usually gains on the way out, but no more than any label may that has a way out at all.
+    /// The usual score of an edge out of a label, but no more than what every label that has a way out can gain.
     #[inline(always)]
     pub(crate) fn least_way_out(&self) -> S {
         let (typical, smallest) = (self.typical, self.smallest_row);
@@ -54,7 +54,7 @@ impl<S: Float> BoundsView<'_, S> {
     }
 }
 
-/// Bounds of one matrix, owned by it, which follow the changes of its edges.
+/// Bounds of one matrix, owned by it and updated when its edges change.
 #[derive(Debug, Clone)]
 pub(crate) struct MatrixBounds<S: Float> {
     pub row: AlignedVec<S>,    // L: the largest edge of each row
@@ -63,7 +63,7 @@ pub(crate) struct MatrixBounds<S: Float> {
     pub typical: S,
     magnitudes: AlignedVec<S>, // L: the largest finite |edge| of each row
     largest: S,                // of all edges
-    loose: S,                  // a bound that was given; forbidden if none was
+    loose: S,                  // the looser bound, if one was given; else forbidden
     smallest_row: Smallest<S>,
 }
 
@@ -112,9 +112,9 @@ impl<S: Float> MatrixBounds<S> {
         Ok(())
     }
 
-    /// Follows the change of one edge. Costs a few comparisons, unless the edge was the largest of its row or column
-    /// and fell: then `anew`, which knows the changed edges, is asked, and if that was the largest of all rows, too,
-    /// they are compared again.
+    /// Updates the bounds after the change of one edge. Costs a few comparisons, unless the edge was the largest of its
+    /// row or column and fell: then `anew`, which knows the changed edges, computes that maximum again, and if it was
+    /// also the largest of all rows, they are compared again.
     pub(super) fn follow(&mut self, change: Change<S>, anew: &impl Maxima<S>) {
         let Change { p, y, old, new } = change;
         let before = self.row[p];
@@ -131,7 +131,7 @@ impl<S: Float> MatrixBounds<S> {
     }
 }
 
-/// One edge score that becomes another.
+/// The change of one edge score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change<S> {
     pub p: usize,
@@ -140,7 +140,7 @@ pub(super) struct Change<S> {
     pub new: S,
 }
 
-/// Maxima over the edges of one row or column, read anew.
+/// Maxima over the edges of one row or column, computed from the edges.
 pub(super) trait Maxima<S> {
     /// The largest edge that leaves label `p`.
     fn row(&self, p: usize) -> S;
@@ -150,7 +150,7 @@ pub(super) trait Maxima<S> {
     fn row_magnitude(&self, p: usize) -> S;
 }
 
-/// A maximum after one of what it is taken over went from `old` to `new`; `anew` takes it over all of them.
+/// A maximum after one of its elements changed from `old` to `new`; `anew` computes it from all elements.
 #[inline]
 fn maximum_after<S: Float>(maximum: S, old: S, new: S, anew: impl FnOnce() -> S) -> S {
     if new >= maximum {
@@ -173,8 +173,8 @@ fn finite_magnitude<S: Float>(score: S) -> S {
     }
 }
 
-/// The smallest of some scores that is not forbidden, and how many there are: so that it need not be looked for as long
-/// as another one is left.
+/// The smallest score that is not forbidden, and how many scores equal it: as long as one of them is left, no search is
+/// needed.
 #[derive(Debug, Clone, Copy)]
 struct Smallest<S> {
     score: S,         // forbidden if all are
@@ -189,7 +189,7 @@ impl<S: Float> Smallest<S> {
         smallest
     }
 
-    /// Follows the change of `scores[i]`, which was `before`.
+    /// Updates after a change of `scores[i]`, which was `before`.
     fn follow(&mut self, before: S, scores: &[S], i: usize) {
         if before.is_forbidden() {
             self.forbidden -= 1;
@@ -218,15 +218,15 @@ impl<S: Float> Smallest<S> {
 pub enum OverallBound<'a, S> {
     /// The largest edge itself.
     Exact,
-    /// The features fall into sets of which at most one member fires: the sum of each set's best weight (none of a
-    /// set may fire, so a set never counts below zero).
+    /// The features fall into sets with at most one active member each: the sum of each set's best weight (a set may
+    /// have no active member, so it never counts below zero).
     ExclusiveSets(&'a [&'a [S]]),
-    /// Any features may fire together: the sum of all positive weights.
+    /// Any features may be active together: the sum of all positive weights.
     SumOfPositives(&'a [S]),
 }
 
 impl<S: Float> OverallBound<'_, S> {
-    /// The bound, or `None` for the exact maximum. Rounded up, so that rounding never makes it too small.
+    /// The bound, or `None` for the exact maximum. Rounded up, so it is never too small.
     pub fn value(&self) -> Option<S> {
         let sum = match self {
             OverallBound::Exact => return None,
@@ -241,7 +241,7 @@ impl<S: Float> OverallBound<'_, S> {
     }
 }
 
-/// The most frequent finite value of a sample if at least one in five is equal to it, else the sample's median.
+/// The most frequent finite value of a sample if at least one in five is equal to it, otherwise the sample's median.
 pub(crate) fn typical_value<S: Float>(sample: impl Iterator<Item = S>) -> S {
     let mut sorted: Vec<S> = sample.filter(|v| !v.is_forbidden()).collect();
     if sorted.is_empty() {

@@ -1,8 +1,8 @@
 //! Edges computed on demand: a function of position and labels, with an upper bound for each position.
 //!
-//! **When.** Horizontal features that look at the observation, where most edges are never asked for: CarpeDiem, A* and
-//! the funnel call the function only for the edges they open. **When not.** If all edges are needed anyway
-//! (Viterbi), a matrix is faster.
+//! **When.** Horizontal features that look at the observation, where most edges are never needed: CarpeDiem, A* and the
+//! funnel call the function only for the edges they open. **When not.** If all edges are needed anyway (Viterbi), a
+//! matrix is faster.
 
 use super::{BoundsView, EdgeScores, Edges, PerLabel, Shape};
 use crate::kernel::{Float, padded};
@@ -16,9 +16,9 @@ type BoundFunction<S> = dyn Fn(usize) -> S + Send + Sync;
 
 /// Edges from a function.
 ///
-/// The function must give the same legal score (finite or minus infinity) for the same arguments, and never one
-/// above the bound of its position; a decoder that finds otherwise in a debug build panics, in a release build it may
-/// return a worse path.
+/// The function must return the same legal score (finite or minus infinity) for the same arguments, and never a score
+/// above the bound of its position. Otherwise a decoder panics in a debug build, and may return a worse path in a
+/// release build.
 pub struct CallbackEdges<S: Float> {
     labels: usize,
     score: Arc<EdgeFunction<S>>,
@@ -41,7 +41,7 @@ impl<S: Float> CallbackEdges<S> {
         self.labels
     }
 
-    /// These edges, each with what `more(from, to)` adds: never more than `most`, and of a finite magnitude of at most
+    /// These edges plus `more(from, to)`, which is never above `most` and has a finite magnitude of at most
     /// `magnitude`.
     ///
     /// No sum exceeds the sum of the bounds, because rounding is monotone.
@@ -53,7 +53,7 @@ impl<S: Float> CallbackEdges<S> {
     ) -> Edges<S> {
         let (score, bound) = (Arc::clone(&self.score), Arc::clone(&self.bound));
         let sum = move |t: usize, p: usize, y: usize| match more(p, y) {
-            forbidden if forbidden.is_forbidden() => forbidden, // no need to ask
+            forbidden if forbidden.is_forbidden() => forbidden, // no need to call `more`
             more => score(t, p, y) + more,
         };
         let bound = move |t: usize| bound(t) + most;
@@ -61,7 +61,7 @@ impl<S: Float> CallbackEdges<S> {
         Edges::from_shape(Shape::Callback(edges))
     }
 
-    /// Largest finite magnitude of any edge, as the caller stated it.
+    /// Largest finite magnitude of any edge, as stated by the caller.
     pub fn magnitude(&self) -> f64 {
         self.magnitude
     }

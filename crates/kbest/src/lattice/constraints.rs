@@ -1,6 +1,6 @@
-//! Constraints on the labels of a position, written into the node scores as minus infinity.
+//! Constraints on the labels of a position: the node scores of forbidden labels are set to minus infinity.
 //!
-//! A lattice that only borrows its node scores copies them at the first constraint; an owned one is changed in place.
+//! A lattice that borrows its node scores copies them at the first constraint; owned scores are changed in place.
 
 use super::Lattice;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ impl<S: Float> Lattice<'_, S> {
     /// Allows only the given labels at position `t`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a position past the end, [`Error::LabelOutOfRange`] for a label too large.
+    /// [`Error::Shape`] for a position past the end, [`Error::LabelOutOfRange`] for a label that is too large.
     pub fn allow(mut self, t: usize, allowed: &[LabelId]) -> Result<Self> {
         let labels = self.labels();
         let mut keep = vec![false; labels];
@@ -34,10 +34,10 @@ impl<S: Float> Lattice<'_, S> {
         self.allow(t, &[y])
     }
 
-    /// Allows what is true in a `T x L` row-major mask.
+    /// Allows only the labels that are true in a `T x L` row-major mask.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the mask is not as large as the node scores.
+    /// [`Error::Shape`] if the mask does not have the size of the node scores.
     pub fn allow_mask(mut self, mask: &[bool]) -> Result<Self> {
         let labels = self.labels();
         if mask.len() != self.positions() * labels {

@@ -1,7 +1,8 @@
-//! Edge bounds of degenerate labels: many labels seen as one.
+//! Edge bounds of degenerate labels: many labels treated as one.
 //!
-//! **What.** Rank the labels. At *level* `j` the first `2^j` of them are *active* and all others, the *rest*, are merged into
-//! one degenerate label. An edge from or to the rest scores the maximum over its members (Kaji et al. 2010, Equations 1-4):
+//! **What.** Rank the labels. At *level* `j` the first `2^j` of them are *active* and all others, the *rest*, are
+//! merged into one degenerate label. An edge from or to the rest scores the maximum over its members (Kaji et al. 2010,
+//! Equations 1-4):
 //!
 //! ```text
 //! leaving_rest(i)[y]  = max over p in rest(i) of edge[p][y]
@@ -9,11 +10,11 @@
 //! between(i, j)       = max over p in rest(i), y in rest(j) of edge[p][y]
 //! ```
 //!
-//! **Why.** Staggered decoding, iterative A* and the coarse heuristics of A* search lattices of these.
-//! **Cost.** One reading of each matrix (`L^2`, or `L log L` plus the exceptions of sparse edges) when first asked for, then
-//! shared by all sequences and threads; `2 L log L` scores a matrix. They follow edges that change ([`changes`]). Edges from a function have the bound of their
-//! position instead, since their maxima would cost `L^2` calls a position.
-//! **Paper.** Kaji, Fujiwara, Yoshinaga & Kitsuregawa (2010), sections 3.1 and 4.
+//! **Why.** Staggered decoding, iterative A* and the coarse heuristics of A* search lattices of such labels. **Cost.**
+//! Each matrix is read once (`L^2`, or `L log L` plus the exceptions of sparse edges) when the bounds are first needed;
+//! they are then shared by all sequences and threads; `2 L log L` scores per matrix. They are updated when edges change
+//! ([`changes`]). Edges from a function use the bound of their position instead, since their maxima would cost `L^2`
+//! calls per position. **Paper.** Kaji, Fujiwara, Yoshinaga & Kitsuregawa (2010), sections 3.1 and 4.
 
 pub(super) mod changes;
 
@@ -21,7 +22,7 @@ use super::{BoundsView, DenseEdges, EdgeScores, Lattice, Matrix, PerLabel, Shape
 use crate::kernel::Float;
 use crate::label::LabelId;
 
-/// The labels, best first, and the place of each.
+/// The labels, best first, and the rank of each.
 #[derive(Debug)]
 pub(crate) struct Ranking {
     order: Vec<LabelId>,
@@ -58,13 +59,13 @@ impl Ranking {
         &self.order[self.cut(level)..self.cut(level + 1)]
     }
 
-    /// The place of each label in the order.
+    /// The rank of each label.
     #[inline]
     pub(crate) fn places(&self) -> &[u32] {
         &self.place
     }
 
-    /// True if the order is that of the labels themselves.
+    /// True if labels are ranked in their own order.
     #[inline]
     pub(crate) fn in_label_order(&self) -> bool {
         self.in_label_order
@@ -146,10 +147,10 @@ impl<S: Float> DegenerateBounds<S> {
         bounds
     }
 
-    /// The maxima of one row or column, which is the base but for some exceptions.
+    /// The maxima of one row or column, which is the base except for some exceptions.
     fn fill_sparse(base: S, list: (&[u32], &[S]), ranking: &Ranking, out: &mut [S], y: usize) {
         let labels = ranking.order.len();
-        let mut members = [0usize; usize::BITS as usize]; // exceptions by the last level that has them at rest
+        let mut members = [0usize; usize::BITS as usize]; // exceptions by the last level whose rest holds them
         for (&other, &w) in list.0.iter().zip(list.1) {
             if let Some(level) = ranking.last_level_at_rest(other as usize) {
                 members[level] += 1;
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Lemma 1 rests on this: a degenerate path never scores below the paths it stands for.
+    /// Lemma 1 relies on this: a degenerate path never scores below the paths it stands for.
     #[test]
     fn bounds_of_functions_never_lie_below_an_edge() {
         let labels = 6;

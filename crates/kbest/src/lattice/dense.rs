@@ -1,8 +1,8 @@
 //! Dense edges: one `L x L` matrix for all positions.
 //!
-//! Rows are padded to whole vectors with minus infinity and lie on cache lines, so that the fast Viterbi streams
-//! them without a ragged tail. Row and column maxima are ready; a sparse view (base value and exceptions) is made
-//! when first asked for.
+//! Rows are padded to whole vectors with minus infinity and lie on cache lines, so the fast Viterbi streams them
+//! without a ragged tail. Row and column maxima are computed at once; a sparse view (base value and exceptions) is made
+//! when first needed.
 
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
 use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude, magnitude_of_legal};
@@ -10,19 +10,19 @@ use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
 
-/// How many entries are looked at to guess the typical edge.
+/// How many entries are sampled to guess the typical edge.
 const SAMPLE: usize = 4096;
 
-/// With no more than one exception in this many edges, and more labels than [`COLUMNS_AT_HAND`], a column is put together
-/// from the exceptions.
+/// With at most one exception in this many edges, and more labels than [`COLUMNS_AT_HAND`], a column is built from the
+/// exceptions.
 const FEW_EXCEPTIONS: usize = 16;
 
-/// Up to this many labels, a second, transposed matrix has its place in the cache beside the first: no way to a column is
-/// faster.
+/// Up to this many labels, a second, transposed matrix fits into the cache beside the first: the fastest way to read a
+/// column.
 const COLUMNS_AT_HAND: usize = 512;
 
-/// With more labels than this, walking down a column costs little next to the pass that needed it, and a second copy
-/// of the matrix costs much memory.
+/// With more labels than this, walking down a column costs little compared with the pass that needs it, and a second
+/// copy of the matrix costs much memory.
 const COLUMNS_UP_TO: usize = 1024;
 
 /// One matrix `[from][to]` shared by all positions.
@@ -33,7 +33,7 @@ pub struct DenseEdges<S: Float> {
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
     columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
-    exceptions: usize,                // edges that are not the typical one
+    exceptions: usize,                // edges that differ from the typical one
     sparse: OnceLock<SparseEdges<S>>,
     forward: OnceLock<DenseFactors<S>>,
     backward: OnceLock<DenseFactors<S>>,
@@ -74,8 +74,8 @@ impl<S: Float> DenseEdges<S> {
         })
     }
 
-    /// Changes one score to what `score` makes of it; nothing changes if that is an error. What was made of the scores
-    /// follows or, where that costs more than a row, is made again when asked for. The typical edge stays the same.
+    /// Replaces one score by the result of `score`; nothing changes if that is an error. Values derived from the scores
+    /// are updated or, where that costs more than a row, made again when next needed. The typical edge stays the same.
     pub(super) fn change(
         &mut self,
         p: usize,
@@ -147,20 +147,20 @@ impl<S: Float> DenseEdges<S> {
         })
     }
 
-    /// `exp` of the scores, summed over where they come from; made once.
+    /// `exp` of the scores, for sums over the labels they leave; made once.
     pub(crate) fn factors_forward(&self) -> &DenseFactors<S> {
         self.forward.get_or_init(|| {
             DenseFactors::forward(self.labels, &self.bounds.row, |p| &self.padded_row(p)[..self.labels])
         })
     }
 
-    /// `exp` of the scores, summed over where they lead to; made once.
+    /// `exp` of the scores, for sums over the labels they enter; made once.
     pub(crate) fn factors_backward(&self) -> &DenseFactors<S> {
         self.backward.get_or_init(|| DenseFactors::backward(self.factors_forward(), |p| self.padded_row(p)))
     }
 }
 
-/// What the bounds of dense edges are taken from.
+/// The scores from which the bounds of dense edges are computed.
 struct DenseMaxima<'a, S> {
     scores: &'a [S], // L rows of `stride`, padded with minus infinity
     stride: usize,

@@ -1,8 +1,8 @@
-//! Edge scores of every shape behind one seam.
+//! Edge scores of every shape behind one interface.
 //!
 //! An [`Edges`] value belongs to a model and is shared by all sequences and threads; a trainer may change it between
-//! two sequences ([`Edges::add`]). Decoders match on the shape once a sequence (`with_edges!`) and run code made for
-//! it, so that no inner loop asks what shape it has.
+//! two sequences ([`Edges::add`]). Decoders match on the shape once per sequence (`with_edges!`) and run code compiled
+//! for it, so no inner loop asks what shape its edges have.
 
 use super::bounds::{BoundsView, Change};
 use super::degenerate::changes::GroupMaxima;
@@ -13,19 +13,19 @@ use crate::kernel::{Float, padded};
 use crate::label::LabelId;
 use std::sync::{Arc, OnceLock};
 
-/// The score seam: all that a decoder may ask about the edges into position `t`.
+/// The interface between edges and decoders: everything a decoder may ask about the edges into position `t`.
 pub trait EdgeScores<S: Float> {
     /// Score of the edge from label `p` at `t - 1` to label `y` at `t`.
     fn get(&self, t: usize, p: usize, y: usize) -> S;
 
     /// All edges that leave label `p` into position `t`, padded to whole vectors with minus infinity. `buffer` must
-    /// have room for a padded row; it is used only by shapes that do not store rows.
+    /// have room for a padded row; only shapes that do not store rows use it.
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S];
 
-    /// All edges that enter label `y` at position `t`, padded and buffered likewise.
+    /// All edges that enter label `y` at position `t`, padded and buffered in the same way.
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S];
 
-    /// Upper bounds of the edges into position `t`.
+    /// Upper bounds on the edges into position `t`.
     fn bounds(&self, t: usize) -> BoundsView<'_, S>;
 }
 
@@ -47,11 +47,11 @@ pub(super) fn collect_column<'b, S: Float>(
 
 /// How the edges are stored.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // one a model; a box would only add a step to every look-up
+#[allow(clippy::large_enum_variant)] // one per model; a box would only add a step to every look-up
 pub enum Shape<S: Float> {
     /// One matrix.
     Dense(DenseEdges<S>),
-    /// One base value and exceptions; forbidden rest if the base is minus infinity.
+    /// One base value and exceptions; if the base is minus infinity, all other edges are forbidden.
     Sparse(SparseEdges<S>),
     /// A few matrices, selected by position.
     PerPosition(PerPositionEdges<S>),
@@ -65,7 +65,7 @@ pub struct Edges<S: Float> {
     shape: Shape<S>,
     order: Option<Vec<LabelId>>,
     ranking: OnceLock<Ranking>,
-    degenerate: Box<[OnceLock<DegenerateBounds<S>>]>, // one a matrix
+    degenerate: Box<[OnceLock<DegenerateBounds<S>>]>, // one per matrix
 }
 
 impl<S: Float> Edges<S> {
@@ -83,11 +83,11 @@ impl<S: Float> Edges<S> {
         Ok(Self::from_shape(Shape::Dense(DenseEdges::new(labels, scores.as_ref())?)))
     }
 
-    /// A base score for every pair but the listed exceptions. Base minus infinity forbids the rest: banded models,
-    /// transition lists.
+    /// A base score for every pair except the listed exceptions. A base of minus infinity forbids all other pairs:
+    /// banded models, transition lists.
     ///
     /// # Errors
-    /// [`Error::Shape`] for arrays of different length or a pair named twice, [`Error::LabelOutOfRange`],
+    /// [`Error::Shape`] for arrays of different lengths or a pair listed twice, [`Error::LabelOutOfRange`],
     /// [`Error::IllegalScore`].
     pub fn sparse(labels: usize, base: S, from: &[u32], to: &[u32], scores: &[S]) -> Result<Self> {
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::new(labels, base, from, to, scores)?)))
@@ -108,10 +108,10 @@ impl<S: Float> Edges<S> {
         Self::sparse(labels, score, &[], &[], &[])
     }
 
-    /// Several matrices, each dense or sparse: pass the shared edges made by [`Edges::dense`] and [`Edges::sparse`].
+    /// Several matrices, each dense or sparse: pass edges made by [`Edges::dense`] and [`Edges::sparse`].
     ///
     /// # Errors
-    /// [`Error::Shape`] if they differ in labels, are none at all, or one is not a single matrix.
+    /// [`Error::Shape`] if they differ in their number of labels, if there are none, or if one is not a single matrix.
     pub fn per_position(matrices: Vec<Edges<S>>) -> Result<Self> {
         let Some(first) = matrices.first() else {
             return Err(Error::shape("per-position edges", "at least one matrix", 0));
@@ -130,8 +130,8 @@ impl<S: Float> Edges<S> {
         Ok(Self::from_shape(Shape::PerPosition(PerPositionEdges { matrices, labels })))
     }
 
-    /// Edges computed on demand by `score(t, from, to)`, none above `bound(t)`; `magnitude` is the largest finite
-    /// absolute value it returns (it sizes the allowance for rounding). See [`CallbackEdges`] for the contract.
+    /// Edges computed on demand by `score(t, from, to)`, never above `bound(t)`; `magnitude` is the largest finite
+    /// absolute value it returns (used to bound rounding errors). See [`CallbackEdges`] for the contract.
     ///
     /// # Errors
     /// [`Error::Shape`] if there are no labels.
@@ -148,8 +148,8 @@ impl<S: Float> Edges<S> {
         Ok(Self::from_shape(Shape::Callback(edges)))
     }
 
-    /// Ranks the labels, best first, for decoders that start with the likeliest ones (staggered decoding). Without it
-    /// they take labels in their own order.
+    /// Ranks the labels, best first, for decoders that start with the most likely ones (staggered decoding). Unranked
+    /// labels are taken in their own order.
     ///
     /// # Errors
     /// [`Error::Shape`] unless every label is named exactly once.
@@ -172,13 +172,13 @@ impl<S: Float> Edges<S> {
         if order.len() != labels {
             return Err(Error::shape("label order", format!("{labels} labels"), order.len()));
         }
-        let mut edges = Self::from_shape(self.shape); // forgets what followed from another order
+        let mut edges = Self::from_shape(self.shape); // drops everything derived from the old order
         edges.order = Some(order);
         Ok(edges)
     }
 
-    /// Replaces the exact overall bound by a looser one, made from the weights of features; used by CarpeDiem and the
-    /// simple A* heuristics only.
+    /// Replaces the exact overall bound by a looser one, computed from the weights of features; only CarpeDiem and the
+    /// simple A* heuristics use it.
     ///
     /// # Errors
     /// [`Error::Shape`] if the bound lies below an edge.
@@ -194,17 +194,17 @@ impl<S: Float> Edges<S> {
                     }
                 }
             }
-            Shape::Callback(_) => {} // has the caller's own bound
+            Shape::Callback(_) => {} // uses the caller's own bound
         }
         Ok(self)
     }
 
-    /// Adds to the score of one edge, as a step of training does. Afterwards the edges answer as if they had just been
-    /// made of their present scores, but for [`BoundsView::typical`], a guess, which stays.
+    /// Adds to the score of one edge, as a step of training does. Afterwards the edges behave as if they had just been
+    /// made from their new scores, except for [`BoundsView::typical`], a guess, which stays the same.
     ///
-    /// Costs the exceptions of both labels for sparse edges, a few comparisons for dense ones, at most `O(L)`: bounds
-    /// and look-ups follow the change, and so do the maxima of staggered decoding once they were made. An exception whose
-    /// score becomes the base is one no more.
+    /// Costs time in proportion to the exceptions of both labels for sparse edges, a few comparisons for dense ones, at
+    /// most `O(L)`: bounds and look-ups are updated, and so are the maxima of staggered decoding once they exist. An
+    /// exception whose score becomes the base is no longer an exception.
     ///
     /// ```
     /// use kbest::{Edges, Lattice};
@@ -217,13 +217,13 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::LabelOutOfRange`]; [`Error::IllegalScore`] if the sum is NaN or plus infinity; [`Error::Shape`] for
-    /// edges that are not one matrix: see [`Edges::add_in`]. Then nothing has changed.
+    /// edges that are not one matrix (see [`Edges::add_in`]). After an error, nothing has changed.
     pub fn add(&mut self, from: LabelId, to: LabelId, change: S) -> Result<()> {
         self.one_matrix()?;
         self.change(0, from, to, |old| old + change)
     }
 
-    /// Adds to the score of one edge in one of several [matrices](Edges::per_position); otherwise as [`Edges::add`].
+    /// Adds to the score of one edge in one of several [matrices](Edges::per_position); otherwise like [`Edges::add`].
     ///
     /// # Errors
     /// As [`Edges::add`], and [`Error::Shape`] if there is no such matrix.
@@ -231,7 +231,7 @@ impl<S: Float> Edges<S> {
         self.change(matrix, from, to, |old| old + change)
     }
 
-    /// Replaces the score of one edge; otherwise as [`Edges::add`].
+    /// Replaces the score of one edge; otherwise like [`Edges::add`].
     ///
     /// # Errors
     /// As [`Edges::add`].
@@ -240,12 +240,10 @@ impl<S: Float> Edges<S> {
         self.change(0, from, to, |_| score)
     }
 
-    /// Refuses edges of which there are several matrices.
+    /// Rejects edges that consist of several matrices.
     fn one_matrix(&self) -> Result<()> {
         match &self.shape {
-            Shape::PerPosition(_) => {
-                Err(Error::shape("edges to change", "one matrix", "matrices by position"))
-            }
+            Shape::PerPosition(_) => Err(Error::shape("edges to change", "one matrix", "several matrices")),
             _ => Ok(()),
         }
     }
@@ -285,7 +283,7 @@ impl<S: Float> Edges<S> {
                 Matrix::Sparse(edges) => follow(edges.change(p, y, legal)?, edges, made),
             },
             Shape::Callback(_) => {
-                return Err(Error::shape("edges to change", "scores that are stored", "a function"));
+                return Err(Error::shape("edges to change", "stored scores", "a function"));
             }
         }
         Ok(())
@@ -326,7 +324,7 @@ impl<S: Float> Edges<S> {
         self.ranking.get_or_init(|| Ranking::new(self.labels(), self.order()))
     }
 
-    /// The bounds of degenerate labels of one matrix, made when first asked for.
+    /// The bounds of degenerate labels of one matrix, made when first needed.
     pub(super) fn cached_degenerate(
         &self,
         matrix: usize,
@@ -343,7 +341,7 @@ impl<S: Float> Edges<S> {
         }
     }
 
-    /// Number of steps that per-position matrices cover by themselves; `None` if any number.
+    /// Number of steps that per-position matrices cover without a selection; `None` if any number.
     pub(super) fn steps(&self) -> Option<usize> {
         match &self.shape {
             Shape::PerPosition(edges) => Some(edges.matrices.len()),
@@ -366,7 +364,7 @@ impl<S: Float> Edges<S> {
     }
 }
 
-/// Brings the maxima of degenerate labels up to date, if they were made.
+/// Updates the maxima of degenerate labels, if they exist.
 fn follow<S: Float>(
     change: Change<S>,
     matrix: &impl GroupMaxima<S>,
@@ -399,7 +397,7 @@ mod tests {
     use crate::lattice::Lattice;
     use crate::score::Score;
 
-    /// The same small matrix in every shape gives the same scores and bounds that hold.
+    /// The same small matrix has the same scores in every shape, and bounds that hold.
     #[test]
     fn all_shapes_tell_the_same() {
         let scores = vec![0.0f64, 3.0, 0.0, -2.0, 0.0, f64::NEG_INFINITY, 0.0, 0.0, 1.0];
@@ -432,7 +430,7 @@ mod tests {
         }
     }
 
-    /// Columns of dense edges come from a transposed matrix, from few exceptions, or from a walk down the rows.
+    /// Columns of dense edges come from a transposed matrix, from the exceptions, or from a walk down the rows.
     #[test]
     fn columns_of_dense_edges() {
         for (labels, every) in [(40, 3), (513, 100), (513, 3), (1025, 3)] {
@@ -448,7 +446,7 @@ mod tests {
         }
     }
 
-    /// Look-ups by bitmap, over more labels than fit a word.
+    /// Look-ups by bitmap, with more labels than fit into a word.
     #[test]
     fn sparse_look_ups_find_every_exception() {
         let labels = 150u32;
@@ -467,7 +465,7 @@ mod tests {
         }
     }
 
-    /// Rows that are kept, and those of too many labels to be, follow changes.
+    /// Kept rows, and rows with too many labels to be kept, reflect changes.
     #[test]
     fn sparse_rows_are_whole() {
         for labels in [40, 1024, 1025] {
@@ -488,7 +486,7 @@ mod tests {
         }
     }
 
-    /// What a decoder of degenerate lattices made is still there after a change, and a failed one.
+    /// Maxima made for degenerate lattices are still there after a change, even a failed one.
     #[test]
     fn degenerate_maxima_stay_made() {
         for mut edges in [Edges::dense(3, vec![0.0f32; 9]).unwrap(), Edges::uniform(3, 0.0f32).unwrap()] {

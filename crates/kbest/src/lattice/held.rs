@@ -1,16 +1,17 @@
-//! What a lattice only reads: borrowed for as long as it lives, or shared with whoever else holds it.
+//! Data that a lattice only reads: borrowed for as long as it lives, or shared with other holders.
 
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Edges or scores that a lattice reads: borrowed, or shared by an [`Arc`]. A lattice that borrows nothing is `'static`
-/// and can be kept by any object or thread; clones share. A vector becomes a shared slice (copied once).
+/// Edges or scores that a lattice reads: borrowed, or shared by an [`Arc`]. A lattice that borrows nothing is
+/// `'static`, so any object or thread can keep it; clones share the data. A vector becomes a shared slice (copied
+/// once).
 #[derive(Debug)]
 pub enum Held<'a, T: ?Sized> {
-    /// Belongs to someone else.
+    /// Owned elsewhere.
     Borrowed(&'a T),
-    /// Belongs to all who hold it.
+    /// Shared by all holders.
     Shared(Arc<T>),
 }
 

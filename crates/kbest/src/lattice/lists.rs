@@ -1,10 +1,10 @@
-//! Lists of (label, score), one a label, that can grow and shrink.
+//! Lists of (label, score), one per label, that can grow and shrink.
 //!
-//! **What.** All lists lie in one arena, each sorted by label and in one piece, so that a list is two slices. A list
-//! has a place with room; one that is full moves to the end of the arena, to a place twice as large. **Cost.** A change
-//! costs the list's length. The places that a list has left add up to less than its present one, so that, with only
-//! insertions, the arena holds less than four slots a member (and a few a list). **When not.** Lists that never change
-//! need no room: they are built without any, end to end.
+//! **What.** All lists lie in one arena, each sorted by label and in one piece, so a list is two slices. Each list has
+//! a place with spare room; a full list moves to the end of the arena, to a place twice as large. **Cost.** A change
+//! costs the list's length. The places that a list has left behind add up to less than its current one, so with
+//! insertions only, the arena holds fewer than four slots per member (and a few per list). **When not.** Lists that
+//! never change need no room: they are built without any, end to end.
 
 use crate::kernel::Float;
 
@@ -14,9 +14,9 @@ const LEAST_ROOM: usize = 4;
 /// Lists by label.
 #[derive(Debug, Clone)]
 pub(super) struct Lists<S> {
-    places: Vec<Place>, // one a list
+    places: Vec<Place>, // one per list
     labels: Vec<u32>,   // the arena
-    scores: Vec<S>,     // as long
+    scores: Vec<S>,     // parallel to `labels`
     members: usize,     // of all lists
 }
 
@@ -29,7 +29,7 @@ struct Place {
 }
 
 impl<S: Float> Lists<S> {
-    /// As many lists as there are lengths, end to end; `labels` and `scores` hold their members in that order.
+    /// One list per length, end to end; `labels` and `scores` hold their members in that order.
     pub(super) fn new(lengths: &[u32], labels: Vec<u32>, scores: Vec<S>) -> Self {
         let places = lengths.iter().scan(0, |end, &length| {
             let start = *end;
@@ -39,7 +39,7 @@ impl<S: Float> Lists<S> {
         Lists { places: places.collect(), members: labels.len(), labels, scores }
     }
 
-    /// The same pairs, listed by what the lists name: lists by row become lists by column.
+    /// The same pairs, listed by their labels: lists by row become lists by column.
     pub(super) fn transposed(&self) -> Self {
         let mut lengths = vec![0u32; self.places.len()];
         for i in 0..self.places.len() {
@@ -66,7 +66,7 @@ impl<S: Float> Lists<S> {
         (&self.labels[range.clone()], &self.scores[range])
     }
 
-    /// The score of member number `rank` of list `i`.
+    /// The score of the member at index `rank` of list `i`.
     #[inline(always)]
     pub(super) fn score(&self, i: usize, rank: usize) -> S {
         self.scores[self.places[i].start + rank]
@@ -84,7 +84,7 @@ impl<S: Float> Lists<S> {
         labels.binary_search(&label).ok().map(|rank| scores[rank])
     }
 
-    /// Gives a label of list `i` a score, or takes the label off the list.
+    /// Sets the score of a label in list `i`, or removes the label from the list.
     pub(super) fn set(&mut self, i: usize, label: u32, score: Option<S>) {
         match (self.list(i).0.binary_search(&label), score) {
             (Ok(rank), Some(score)) => self.scores[self.places[i].start + rank] = score,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Against maps, through growth, moves and emptying; the arena's waste stays within what is promised.
+    /// Lists agree with maps through growth, moves and emptying; the arena's waste stays within the promised bound.
     #[test]
     fn lists_follow_maps() {
         let mut lists = Lists::new(&[2, 0, 1], vec![3, 8, 5], vec![0.5f32, 1.5, 2.5]);
@@ -153,7 +153,7 @@ mod tests {
         for step in 0..3000u32 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (i, label) = ((seed >> 8) as usize % 3, (seed >> 16) % 200);
-            let taken = step % 4 == 3 || step > 2500; // empties them at last
+            let taken = step % 4 == 3 || step > 2500; // empties them in the end
             let score = (!taken).then_some(step as f32);
             lists.set(i, label, score);
             match score {

@@ -7,9 +7,9 @@
 //! start[y_0] + node[0][y_0] + sum over t of (edge[t][y_(t-1)][y_t] + node[t][y_t]) + end[y_last]
 //! ```
 //!
-//! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same
-//! number for the same path. **Cost.** Building reads the node scores once, to refuse NaN and plus infinity; edges
-//! are borrowed or shared, never copied. **When not.** Segments longer than one position need a semi-Markov model.
+//! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same number
+//! for the same path. **Cost.** Building reads the node scores once, to reject NaN and plus infinity; edges are
+//! borrowed or shared, never copied. **When not.** Segments longer than one position need a semi-Markov model.
 //!
 //! ```
 //! use kbest::{Edges, Lattice};
@@ -19,8 +19,8 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 //!
-//! A lattice that owns its node scores and shares its edges borrows nothing, so that an object can keep it and a thread
-//! can take it along:
+//! A lattice that owns its node scores and shares its edges borrows nothing, so an object can keep it and it can be
+//! sent to another thread:
 //!
 //! ```
 //! use kbest::{Edges, Lattice};
@@ -62,7 +62,7 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use std::borrow::Cow;
 
-/// One sequence's scores: what every decoder reads and none changes.
+/// The scores of one sequence: every decoder reads them and none changes them.
 #[derive(Debug, Clone)]
 pub struct Lattice<'a, S: Float> {
     nodes: Cow<'a, [S]>, // T x L, row-major
@@ -78,12 +78,13 @@ pub struct Lattice<'a, S: Float> {
 }
 
 impl<'a, S: Float> Lattice<'a, S> {
-    /// A lattice of node scores, `T x L` row-major (position by position), over the given edges: `&Edges` to borrow them,
-    /// an [`Arc`](std::sync::Arc) to share them.
+    /// A lattice of node scores, `T x L` row-major (position by position), with the given edges: `&Edges` to borrow
+    /// them, an [`Arc`](std::sync::Arc) to share them.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the number of scores is no multiple of `L`, or if the edges have a matrix a step and there
-    /// are more positions than steps; [`Error::IllegalScore`] for NaN or plus infinity, with position and label.
+    /// [`Error::Shape`] if the number of scores is not a multiple of `L`, or if the edges have one matrix per step and
+    /// there are too many positions for them; [`Error::IllegalScore`] for NaN or plus infinity, with position and
+    /// label.
     pub fn new(nodes: impl Into<Cow<'a, [S]>>, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
         let lattice = Self::unchecked_steps(nodes.into(), edges.into())?;
         match lattice.edges.steps() {
@@ -94,11 +95,12 @@ impl<'a, S: Float> Lattice<'a, S> {
         }
     }
 
-    /// As [`Lattice::new`], saying which of the edges' matrices leads into each position: `selection[t - 1]` for
+    /// Like [`Lattice::new`], and selects which of the edges' matrices leads into each position: `selection[t - 1]` for
     /// position `t`.
     ///
     /// # Errors
-    /// As [`Lattice::new`], and [`Error::Shape`] if there is not one entry a step, or an entry names no matrix.
+    /// As [`Lattice::new`], and [`Error::Shape`] if there is not exactly one entry per step, or an entry does not name
+    /// a matrix.
     pub fn selecting(
         nodes: impl Into<Cow<'a, [S]>>,
         edges: impl Into<Held<'a, Edges<S>>>,
@@ -118,7 +120,7 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(lattice)
     }
 
-    /// Checks the node scores, but not that there are edges for every step.
+    /// Checks the node scores, but not whether there are edges for every step.
     fn unchecked_steps(nodes: Cow<'a, [S]>, edges: Held<'a, Edges<S>>) -> Result<Self> {
         let labels = edges.labels();
         if !nodes.len().is_multiple_of(labels) {
@@ -179,10 +181,10 @@ impl<'a, S: Float> Lattice<'a, S> {
         }
     }
 
-    /// The same node, start and end scores over other edges, with the same choice of matrices by position.
+    /// The same node, start and end scores with other edges, and the same selection of matrices per position.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless they have as many labels and matrices.
+    /// [`Error::Shape`] unless they have the same number of labels and matrices.
     pub fn over(mut self, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
         let edges = edges.into();
         let size = |edges: &Edges<S>| (edges.labels(), edges.matrices());
@@ -235,7 +237,7 @@ impl<'a, S: Float> Lattice<'a, S> {
         &self.edges
     }
 
-    /// Which matrix leads into each position, if that was said.
+    /// Which matrix leads into each position, if selected.
     pub fn selection(&self) -> Option<&[u32]> {
         self.selection.as_deref()
     }
@@ -252,14 +254,14 @@ impl<'a, S: Float> Lattice<'a, S> {
         self.end.as_deref()
     }
 
-    /// Score of a path's first node: start plus node.
+    /// Score of a path's first node: start score plus node score.
     #[inline]
     pub fn first_score(&self, y: usize) -> S {
         let node = self.node_row(0)[y];
         self.start().map_or(node, |start| start[y] + node)
     }
 
-    /// A path's score with the last label's end score added.
+    /// A path's score plus the end score of its last label.
     #[inline]
     pub fn with_end_score(&self, score: S, y: usize) -> S {
         self.end().map_or(score, |end| score + end[y])
@@ -268,7 +270,8 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// The judge: the score of a path, added in the one order that all decoders share.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the path is not as long as the lattice, [`Error::LabelOutOfRange`] for a label too large.
+    /// [`Error::Shape`] if the path is not as long as the lattice, [`Error::LabelOutOfRange`] for a label that is too
+    /// large.
     pub fn path_score(&self, path: &[LabelId]) -> Result<S> {
         if path.len() != self.positions {
             return Err(Error::shape("path", format!("{} labels", self.positions), path.len()));
@@ -277,10 +280,11 @@ impl<'a, S: Float> Lattice<'a, S> {
         Ok(path.last().map_or(score, |&last| self.with_end_score(score, last as usize)))
     }
 
-    /// The score of a path's first labels, without an end score: what the judge has added up by then.
+    /// The score of a path's first labels, without an end score: the judge's partial sum.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are more labels than positions, [`Error::LabelOutOfRange`] for a label too large.
+    /// [`Error::Shape`] if there are more labels than positions, [`Error::LabelOutOfRange`] for a label that is too
+    /// large.
     pub fn prefix_score(&self, path: &[LabelId]) -> Result<S> {
         if path.len() > self.positions {
             return Err(Error::shape("path", format!("at most {} labels", self.positions), path.len()));
@@ -305,12 +309,12 @@ impl<'a, S: Float> Lattice<'a, S> {
         self.largest_node_magnitude
     }
 
-    /// Whether the score of a path may be too large for its type.
+    /// Whether the score of a path may exceed the range of its type.
     pub(crate) fn may_overflow(&self) -> bool {
         self.path_magnitude() > S::LARGEST.to_f64() / 4.0
     }
 
-    /// No path has a score of a larger finite magnitude.
+    /// An upper bound on the finite magnitude of any path's score.
     fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
         self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
@@ -328,13 +332,13 @@ impl<'a, S: Float> Lattice<'a, S> {
         let magnitude = self.path_magnitude();
         let relative = terms * S::UNIT_ROUNDOFF;
         if relative >= 0.5 {
-            return S::from_f64_up(4.0 * magnitude); // past this the bound says nothing: prune only by magnitude
+            return S::from_f64_up(4.0 * magnitude); // beyond this the bound is void: prune only by magnitude
         }
         S::from_f64_up(4.0 * magnitude * relative / (1.0 - relative))
     }
 }
 
-/// Largest finite magnitude of a row, after refusing NaN and plus infinity.
+/// Largest finite magnitude of a row, or an error for NaN or plus infinity.
 fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Result<S> {
     if let Some(largest) = S::largest_magnitude(row) {
         return Ok(largest);
@@ -343,7 +347,7 @@ fn checked_magnitude<S: Float>(row: &[S], what: impl Fn(usize) -> String) -> Res
     Err(Error::IllegalScore { what: what(i), value: row[i].to_f64() })
 }
 
-/// Largest finite magnitude of a row that was checked before.
+/// Largest finite magnitude of a row that has been checked.
 fn magnitude_of_legal<S: Float>(row: &[S]) -> S {
     S::largest_magnitude(row).expect("only legal scores are stored")
 }

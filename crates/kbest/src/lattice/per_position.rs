@@ -1,15 +1,15 @@
 //! Edges that change with the position: a few matrices, one of them chosen for each step.
 //!
-//! Observation-dependent horizontal features (the boolean features framework of the CarpeDiem paper, `B` templates
-//! that look at the input) have as many matrices as there are distinct observations. The lattice says which one leads
-//! into each position ([`super::Lattice::selecting`]); without that, matrix `t - 1` leads into position `t`.
+//! Observation-dependent horizontal features (the boolean features framework of the CarpeDiem paper, `B` templates that
+//! look at the input) have as many matrices as there are distinct observations. The lattice selects which one leads
+//! into each position ([`super::Lattice::selecting`]); without a selection, matrix `t - 1` leads into position `t`.
 
 use super::{BoundsView, DenseEdges, EdgeScores, SparseEdges};
 use crate::kernel::Float;
 
 /// A matrix of either shape.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // one a model; a box would only add a step to every look-up
+#[allow(clippy::large_enum_variant)] // one per model; a box would only add a step to every look-up
 pub enum Matrix<S: Float> {
     /// Dense.
     Dense(DenseEdges<S>),
@@ -17,7 +17,7 @@ pub enum Matrix<S: Float> {
     Sparse(SparseEdges<S>),
 }
 
-/// Runs the same expression on a matrix of either shape.
+/// Runs one expression on a matrix of either shape.
 macro_rules! with_matrix {
     ($matrix:expr, |$inner:ident| $body:expr) => {
         match $matrix {

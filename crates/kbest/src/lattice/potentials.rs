@@ -1,4 +1,4 @@
-//! Edge scores as factors: `exp(edge)`, scaled so that nothing overflows, made once a matrix.
+//! Edge scores as factors: `exp(edge)`, scaled so that nothing overflows, made once per matrix.
 //!
 //! **What.** Sums over paths multiply factors where the decoders add scores. A matrix `w` is stored as
 //!
@@ -8,12 +8,12 @@
 //! offset = max w,   source[p] = max over y of (w[p][y] - offset),   target[y] = max over p of (w[p][y] - offset - source[p])
 //! ```
 //!
-//! so that every factor is at most 1 and every row and column that is not forbidden altogether holds a 1: whatever the
+//! so that every factor is at most 1 and every row and column that is not entirely forbidden holds a 1: whatever the
 //! magnitude of the scores, only their spread *within* a row and column can make a factor too small for its float type.
-//! Those are stored as 0 and counted (`lost`), so that a sum can tell whether they matter.
+//! Such factors are stored as 0 and bounded (`lost`), so that a sum can tell whether they matter.
 //!
-//! **Cost.** `L^2` exponentials and a copy of the matrix, at the first use; a transposed copy for sums that run
-//! backward. For sparse edges only the exceptions.
+//! **Cost.** `L^2` exponentials and a copy of the matrix, on first use; a transposed copy for sums that run backward.
+//! For sparse edges, only the exceptions.
 
 use super::SparseEdges;
 use crate::kernel::{AlignedVec, Float, exp_rows, padded};
@@ -22,14 +22,14 @@ use crate::kernel::{AlignedVec, Float, exp_rows, padded};
 #[derive(Debug)]
 pub(crate) struct DenseFactors<S: Float> {
     pub factors: AlignedVec<S>, // L rows (sources) of `padded(L)` (targets), padded with 0
-    pub source: Vec<f64>, // L: what is taken out of each row's scores; minus infinity if all are forbidden
-    pub target: Vec<f64>, // L: what is taken out of each column's scores; minus infinity likewise
-    pub offset: f64,      // what is taken out of all scores: source and target then only hold differences
-    pub lost: Vec<f64>,   // L: upper bound on the sum of factors stored as 0 though not forbidden, by target
+    pub source: Vec<f64>,       // L: subtracted from each row's scores; minus infinity if all are forbidden
+    pub target: Vec<f64>, // L: subtracted from each column's scores; minus infinity if all are forbidden
+    pub offset: f64,      // subtracted from all scores, so that source and target hold only differences
+    pub lost: Vec<f64>,   // L, by target: upper bound on the sum of factors stored as 0 though not forbidden
 }
 
 impl<S: Float> DenseFactors<S> {
-    /// From label `p` to label `y`: `rows` gives the scores that leave `p`.
+    /// From label `p` to label `y`: `rows` returns the scores that leave `p`.
     pub(super) fn forward<'a>(labels: usize, row_maxima: &[S], rows: impl Fn(usize) -> &'a [S]) -> Self {
         let stride = padded(labels);
         let offset = largest_legal(row_maxima);
@@ -101,7 +101,8 @@ fn largest_legal<S: Float>(scores: &[S]) -> f64 {
     if largest.is_forbidden() { 0.0 } else { largest.to_f64() }
 }
 
-/// Above every factor that is stored as 0: twice, because [`exp_rows`] gives up a little earlier than `f64` has to.
+/// Above every factor that is stored as 0: twice the smallest normal number, because [`exp_rows`] rounds to 0 a little
+/// earlier than `f64` must.
 fn lost_at_most<S: Float>() -> f64 {
     2.0 * S::SMALLEST_NORMAL
 }
@@ -109,15 +110,15 @@ fn lost_at_most<S: Float>() -> f64 {
 /// The factors of sparse edges in one direction: lists by the label summed into.
 #[derive(Debug, Clone)]
 pub(crate) struct SparseFactors {
-    pub base: Vec<f64>, // L: factor of the pairs that are no exceptions; 0 if there are none or they are forbidden
-    pub target: Vec<f64>, // L: what is taken out of the scores of each list
-    pub offset: f64,    // what is taken out of all scores
-    pub factors: Vec<f64>, // one an exception, lists end to end
+    pub base: Vec<f64>, // L: factor of the pairs that are not exceptions; 0 if there are none or they are forbidden
+    pub target: Vec<f64>, // L: subtracted from the scores of each list
+    pub offset: f64,    // subtracted from all scores
+    pub factors: Vec<f64>, // one per exception, lists end to end
     pub offsets: Vec<usize>, // L + 1
 }
 
 impl SparseFactors {
-    /// `lists` gives the exceptions that enter a label, `largest` the largest of all its edges.
+    /// `lists` returns the exceptions that enter a label, `largest` the largest of all its edges.
     pub(super) fn new<'a, S: Float>(
         edges: &'a SparseEdges<S>,
         largest: &[S],

@@ -1,9 +1,9 @@
 //! Sparse edges: one base value and a list of exceptions.
 //!
-//! Trained models with thousands of labels look like this: label pairs never met in training score the base
-//! (usually 0), tens of pairs a row do not. With base minus infinity it is a transition list whose rest is forbidden
-//! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted. They may change while a model
-//! is trained ([`super::Edges::add`]): look-ups and bounds follow each change, and nothing is built again.
+//! Trained models with thousands of labels look like this: label pairs never seen in training have the base score
+//! (usually 0), and tens of pairs per row do not. With a base of minus infinity they are a list of allowed transitions
+//! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted. They may change while a model is
+//! trained ([`super::Edges::add`]): look-ups and bounds are updated after each change, and nothing is rebuilt.
 
 use super::bitmap::Bitmap;
 use super::bounds::{Change, MatrixBounds, Maxima};
@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
 
-/// Up to this many labels, rows that were asked for are kept whole: few rows are asked for often, and all of them take no
-/// more than 4 MiB of single precision. (Measured with taggers: a fifth of all their time at 319 and 851 labels, a
-/// twenty-fifth at 1,712.)
+/// Up to this many labels, rows that were requested are kept whole: few rows are requested often, and all of them take
+/// at most 4 MiB in single precision. (Measured with taggers: this saves a fifth of all their time at 319 and 851
+/// labels, a twenty-fifth at 1,712.)
 const KEPT_WHOLE: usize = 1 << 10;
 
 /// A base value and exceptions, shared by all positions.
@@ -27,20 +27,20 @@ pub struct SparseEdges<S: Float> {
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
     pub(super) bounds: MatrixBounds<S>,
     bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
-    whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when it is first asked for; or none
+    whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when first requested; or empty
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
 }
 
 impl<S: Float> SparseEdges<S> {
-    /// Checks and sorts the exceptions; a pair named twice is an error.
+    /// Checks and sorts the exceptions; a pair listed twice is an error.
     pub(super) fn new(labels: usize, base: S, from: &[u32], to: &[u32], scores: &[S]) -> Result<Self> {
         if labels == 0 {
             return Err(Error::shape("sparse edges", "at least one label", 0));
         }
         if from.len() != scores.len() || to.len() != scores.len() {
             let got = format!("{} from, {} to, {} scores", from.len(), to.len(), scores.len());
-            return Err(Error::shape("sparse edges", "three arrays of one length", got));
+            return Err(Error::shape("sparse edges", "three arrays of equal length", got));
         }
         if !base.is_legal() {
             return Err(Error::IllegalScore {
@@ -94,7 +94,7 @@ impl<S: Float> SparseEdges<S> {
         let bounds = MatrixBounds::new(row, column, magnitudes, base);
         SparseEdges {
             labels,
-            base: base + S::ZERO, // there is but one zero
+            base: base + S::ZERO, // turns -0 into 0
             rows,
             columns,
             bounds,
@@ -105,8 +105,9 @@ impl<S: Float> SparseEdges<S> {
         }
     }
 
-    /// Changes the score of one pair to what `score` makes of it; nothing changes if that is an error. A pair whose
-    /// score becomes the base is no exception any more. Costs the exceptions of both labels and `L / 64`, rarely `L`.
+    /// Replaces the score of one pair by the result of `score`; nothing changes if that is an error. A pair whose score
+    /// becomes the base is no longer an exception. Costs time in proportion to the exceptions of both labels and
+    /// `L / 64`, rarely `L`.
     pub(super) fn change(
         &mut self,
         p: usize,
@@ -140,7 +141,7 @@ impl<S: Float> SparseEdges<S> {
     /// Writes a list of exceptions out as a padded row.
     fn spread<'b>(&self, (labels, scores): (&[u32], &[S]), buffer: &'b mut [S]) -> &'b [S] {
         let buffer = &mut buffer[..padded(self.labels)];
-        // The base of trained models is zero, and zeros are filled in at the speed of memory.
+        // The base of trained models is zero, and filling in zeros runs at memory speed.
         if self.base == S::ZERO {
             buffer[..self.labels].fill(S::ZERO);
         } else {
@@ -153,7 +154,7 @@ impl<S: Float> SparseEdges<S> {
         buffer
     }
 
-    /// The score of every pair that is no exception.
+    /// The score of every pair that is not an exception.
     pub fn base(&self) -> S {
         self.base
     }
@@ -180,18 +181,18 @@ impl<S: Float> SparseEdges<S> {
         self.columns.list(y)
     }
 
-    /// `exp` of the scores, summed over where they come from; made once.
+    /// `exp` of the scores, for sums over the labels they leave; made once.
     pub(crate) fn factors_forward(&self) -> &SparseFactors {
         self.forward.get_or_init(|| SparseFactors::new(self, &self.bounds.column, |y| self.entering(y)))
     }
 
-    /// `exp` of the scores, summed over where they lead to; made once.
+    /// `exp` of the scores, for sums over the labels they enter; made once.
     pub(crate) fn factors_backward(&self) -> &SparseFactors {
         self.backward.get_or_init(|| SparseFactors::new(self, &self.bounds.row, |p| self.leaving(p)))
     }
 }
 
-/// What the bounds of sparse edges are taken from.
+/// The scores from which the bounds of sparse edges are computed.
 struct SparseMaxima<'a, S> {
     labels: usize,
     base: S,
@@ -216,7 +217,7 @@ impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
         self.of_list(self.columns.list(y))
     }
 
-    /// The base counts whether an edge has it or not, so that it need not be looked for.
+    /// The base counts whether or not an edge has it, so there is no need to check.
     fn row_magnitude(&self, p: usize) -> S {
         magnitude_of_legal(self.rows.list(p).1).larger(magnitude_of_legal(&[self.base]))
     }

@@ -1,8 +1,8 @@
-//! Marginals: how sure the model is, by forward-backward.
+//! Marginals: how certain the model is, by forward-backward.
 //!
-//! **What.** A lattice's scores are logarithms of weights; a path has the probability `exp(score - log Z)`, where
-//! `Z` sums `exp(score)` over all paths. [`marginals`] gives `log Z`, the probability of each label at each position, of
-//! each pair of neighbouring labels, and of whole paths; [`log_partition`] gives `log Z` alone.
+//! **What.** A lattice's scores are logarithms of weights; a path has the probability `exp(score - log Z)`, where `Z`
+//! sums `exp(score)` over all paths. [`marginals`] computes `log Z` and the probabilities of each label at each
+//! position, of each pair of neighbouring labels, and of whole paths; [`log_partition`] computes only `log Z`.
 //!
 //! ```text
 //! alpha[0][y] = start[y] + node[0][y]
@@ -13,15 +13,16 @@
 //! P(y_(t-1) = p | y_t = y) = exp(alpha[t-1][p] + edge[t][p][y] + node[t][y] - alpha[t][y])
 //! ```
 //!
-//! **Stability.** Each row of `alpha` is kept less its maximum, and the largest node and edge score of a step are taken
-//! out before anything is added to them; what was taken out is summed with compensation. So neither long
-//! sequences nor large scores cost precision, only large differences within a step do. The sums themselves are products of scaled factors, with an
-//! exact sum in log space wherever that could lose anything that matters. Probabilities of pairs
-//! come from neighbouring rows alone, never from differences of numbers as large as `log Z`.
+//! **Stability.** The maximum is subtracted from each row of `alpha`, and the largest node and edge score of a step are
+//! subtracted before anything is added to them; the subtracted numbers are added up with compensation. So neither long
+//! sequences nor large scores cost precision; only large differences within a step do. The sums themselves are products
+//! of scaled factors, replaced by an exact sum in log space wherever they could lose anything that matters.
+//! Probabilities of pairs are computed from neighbouring rows alone, never from differences of numbers as large as
+//! `log Z`.
 //!
-//! **Cost.** Twice `T L^2` multiplications for dense edges, less where few labels are likely; `T (L + exceptions)`
-//! for sparse ones; `T L` numbers of memory twice, `L` for [`log_partition`]. The first call with some dense edges makes
-//! their exponentials and keeps them with the edges. **When not.** If only the best path is asked for: use a decoder.
+//! **Cost.** Twice `T L^2` multiplications for dense edges, less where few labels are likely; `T (L + exceptions)` for
+//! sparse ones; memory for `2 T L` numbers, `L` for [`log_partition`]. The first call with given dense edges computes
+//! their exponentials and keeps them with the edges. **When not.** If you need only the best path, use a decoder.
 //!
 //! **Precision.** All sums are `f64`. Factors of dense `f32` edges are stored as `f32`: each step then adds a relative
 //! error of at most `2^-24`. **Paper.** Rabiner (1989), section III; Lafferty, McCallum & Pereira (2001), section 3.
@@ -52,30 +53,30 @@ use crate::lattice::Lattice;
 use step::{Direction, Step, Work, largest, log_sum_exp};
 use sum::Sum;
 
-/// Working memory and results of [`marginals`]: make one a thread and pass it to every call; it grows to the largest
-/// sequence and is never freed in between.
+/// Working memory and results of [`marginals`]: make one per thread and pass it to every call. It grows to fit the
+/// largest sequence and is not freed between calls.
 #[derive(Debug, Default)]
 pub struct MarginalScratch {
-    inflow: Vec<f64>,     // T x L: alpha before its node score is added, less what `rise` says
-    rise: Vec<Rise>,      // T + 1: what each row of alpha lacks; the last one for the sum over last labels
+    inflow: Vec<f64>,     // T x L: alpha before its node score is added, minus `rise`
+    rise: Vec<Rise>, // T + 1: subtracted from each row of alpha; the last one from the sum over last labels
     posteriors: Vec<f64>, // T x L
-    alpha: Vec<f64>,      // L: forward logarithms of one position, less their maximum
-    beta: Vec<f64>,       // L: backward logarithms of one position, less their maximum
-    next: Vec<f64>,       // L
+    alpha: Vec<f64>, // L: forward logarithms of one position, minus their maximum
+    beta: Vec<f64>,  // L: backward logarithms of one position, minus their maximum
+    next: Vec<f64>,  // L
     log_partition: f64,
     work: Work,
 }
 
-/// What one step takes out of the logarithms, in parts: their sum would round away the small ones.
+/// The numbers one step subtracts from the logarithms, in parts: their sum would round away the small ones.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rise {
-    node: f64, // of each node score
-    edge: f64, // of each edge score; of each start score at the first position, of each end score after the last
-    rest: f64, // of what is left: the maximum of the row
+    node: f64, // from each node score
+    edge: f64, // from each edge score; from each start score at the first position, from each end score after the last
+    rest: f64, // from the result: the maximum of the row
 }
 
 impl Rise {
-    /// A label's alpha from what comes over the edges, as the forward pass has it.
+    /// A label's alpha from the sum over its incoming edges, as the forward pass computes it.
     #[inline(always)]
     fn alpha<S: Float>(&self, inflow: f64, node: S) -> f64 {
         inflow + (node.to_f64() - self.node) - self.rest
@@ -150,7 +151,7 @@ fn forward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) ->
     Ok(())
 }
 
-/// From `alpha` of position `t - 1` to that of `t`; what comes over the edges is left in `inflow`.
+/// From `alpha` of position `t - 1` to that of `t`; writes the sums over incoming edges to `inflow`.
 fn forward_step<S: Float>(
     lattice: &Lattice<'_, S>,
     t: usize,
@@ -201,7 +202,7 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
             *a = rise[t].alpha(*inflow, node);
         }
         if t + 1 < lattice.positions() {
-            // `next` holds what the edges into t + 1 lead to. No path comes through a label without alpha.
+            // `next` holds node plus beta of t + 1. No path leads through a label without alpha.
             let wanted = |p: usize| alpha[p] > f64::NEG_INFINITY;
             Step::fastest(lattice, t + 1).sum(Direction::Backward, t + 1, next, wanted, work, beta);
         }
@@ -215,7 +216,7 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
         exp_rows(posteriors, top);
         let scale = 1.0 / posteriors.iter().sum::<f64>();
         posteriors.iter_mut().for_each(|posterior| *posterior *= scale);
-        // Less its maximum, so that beta stays small however long the sequence.
+        // Minus its maximum, so that beta stays small however long the sequence is.
         let top = largest(beta);
         for (next, b) in next.iter_mut().zip(&*beta) {
             *next = b - top;
@@ -224,7 +225,7 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
     }
 }
 
-/// Adds scores to a row, less the largest of them, which is returned (0 if all are forbidden).
+/// Adds scores to a row, minus the largest of them, which is returned (0 if all are forbidden).
 fn add_scores<S: Float>(row: &mut [f64], scores: &[S]) -> f64 {
     let top = S::largest(scores);
     let top = if top.is_forbidden() { 0.0 } else { top.to_f64() };

@@ -5,42 +5,42 @@
 //! x[t][p] = exp(alpha[t][p]),   z[t][y] = P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[p][y])
 //! ```
 //!
-//! **Why.** The edges are the same for all steps, so their exponentials are taken out of the sum and no pair needs one of its
-//! own: for dense edges what remains is a product of matrices, for sparse ones a multiplication an exception.
-//! [`Marginals::accumulate_edges`] computes the same numbers pair by pair. **Cost.** `T L^2` multiplications, or `T` times the
-//! exceptions; as many numbers as there are pairs, in all.
+//! **Why.** The edges are the same for all steps, so their exponentials are moved out of the sum and no pair of a step
+//! needs its own: what remains is a product of matrices for dense edges, and one multiplication per exception for
+//! sparse ones. [`Marginals::accumulate_edges`] computes the same numbers pair by pair. **Cost.** `T L^2`
+//! multiplications, or `T` times the exceptions; memory for one number per pair.
 //!
-//! **Right way.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to) the
-//! pairs of that step are computed one by one.
+//! **Accuracy.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to)
+//! the pairs of that step are computed one by one.
 
 use super::Marginals;
 use crate::error::{Error, Result};
 use crate::kernel::{Float, Kernels, exp_rows, padded};
 use crate::lattice::{EdgeScores, Edges, Shape};
 
-/// Labels are reached with no less than `exp` of this, or their step is computed pair by pair. Far enough from the end of
-/// `f64` that factors too small for it do not matter beside it.
+/// If a label is reached with less than `exp` of this, its step is computed pair by pair. Far enough from the limit of
+/// `f64` that factors too small for `f64` are negligible.
 const LOWEST_INFLOW: f64 = -600.0;
 
 /// Sums of pair posteriors, over sequences that share their edges.
 #[derive(Debug, Default)]
 pub struct PairSums {
-    products: Vec<f64>, // one a pair, the edges' own factor missing; rows of padded(L) if the edges are dense
-    exact: Vec<f64>,    // likewise, complete; empty if no step needed it
-    offset: f64,        // what forward-backward has taken out of every edge; it depends on the edges alone
-    x: Vec<f64>,        // T - 1 rows of padded(L): of the positions that a step leaves
-    z: Vec<f64>,        // T - 1 rows of padded(L): of those that it enters
+    products: Vec<f64>, // one per pair, without the edge's own factor; rows of padded(L) if the edges are dense
+    exact: Vec<f64>,    // one per pair, complete; empty if no step needed it
+    offset: f64,        // subtracted from every edge by forward-backward; depends only on the edges
+    x: Vec<f64>,        // T - 1 rows of padded(L): of the position that each step leaves
+    z: Vec<f64>,        // T - 1 rows of padded(L): of the position that each step enters
     rows: Vec<u32>,     // the steps over which a label is summed
-    weights: Vec<f64>,  // and what they are multiplied by
+    weights: Vec<f64>,  // and their weights
 }
 
 impl PairSums {
-    /// Nothing summed yet.
+    /// An empty sum.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins anew, for lattices with these edges.
+    /// Starts over, for lattices with these edges.
     ///
     /// # Errors
     /// [`Error::Shape`] unless the edges are one matrix, dense or sparse.
@@ -48,7 +48,7 @@ impl PairSums {
         let pairs = match edges.shape() {
             Shape::Dense(edges) => edges.padded_scores().len(),
             Shape::Sparse(edges) => edges.exceptions(),
-            _ => return Err(Error::shape("edges of a sum over pairs", "one matrix, stored", "others")),
+            _ => return Err(Error::shape("edges of a sum over pairs", "one stored matrix", "another shape")),
         };
         self.exact.clear();
         self.products.clear();
@@ -59,7 +59,7 @@ impl PairSums {
     /// Adds `weight` times the pair posteriors of a sequence.
     ///
     /// # Panics
-    /// If the lattice has other edges than [`PairSums::reset`] was given.
+    /// If the lattice has different edges from those given to [`PairSums::reset`].
     pub fn add<S: Float>(&mut self, marginals: &Marginals<'_, S>, weight: f64) {
         let width = padded(marginals.labels());
         self.fill_factors(marginals, weight);
@@ -96,7 +96,7 @@ impl PairSums {
         }
     }
 
-    /// Fills `x` (times `weight`) and `z`; steps that they cannot hold are added to `exact` and left out.
+    /// Fills `x` (times `weight`) and `z`; steps that do not fit their range are added to `exact` instead.
     fn fill_factors<S: Float>(&mut self, marginals: &Marginals<'_, S>, weight: f64) {
         let (labels, width) = (marginals.labels(), padded(marginals.labels()));
         let steps = marginals.positions().saturating_sub(1);
@@ -134,8 +134,8 @@ impl PairSums {
         for_each_pair(edges, |i, p, y, _| self.exact[i] += weight * marginals.edge(t, p, y));
     }
 
-    /// Calls `visit(p, y, sum)` for each pair of the edges given at the start, rising: for all of dense edges, for the
-    /// exceptions of sparse ones.
+    /// Calls `visit(p, y, sum)` for each pair, in ascending order: all pairs of dense edges, the exceptions of sparse
+    /// ones. `edges` are those given to [`PairSums::reset`].
     pub fn visit<S: Float>(&self, edges: &Edges<S>, mut visit: impl FnMut(usize, usize, f64)) {
         for_each_pair(edges, |i, p, y, score| {
             let exact = self.exact.get(i).copied().unwrap_or(0.0);
@@ -146,7 +146,7 @@ impl PairSums {
     }
 }
 
-/// Calls `visit(place, p, y, score)` for each pair that is stored.
+/// Calls `visit(place, p, y, score)` for each stored pair.
 fn for_each_pair<S: Float>(edges: &Edges<S>, mut visit: impl FnMut(usize, usize, usize, f64)) {
     match edges.shape() {
         Shape::Dense(dense) => {

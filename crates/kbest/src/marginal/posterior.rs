@@ -1,4 +1,4 @@
-//! What forward-backward found: posteriors of labels, of pairs and of paths.
+//! The results of forward-backward: posteriors of labels, of pairs and of paths.
 
 use super::MarginalScratch;
 use super::step::Step;
@@ -15,15 +15,15 @@ pub struct Marginals<'a, S: Float> {
     memory: &'a MarginalScratch,
 }
 
-/// The likeliest label of each position, taken one by one.
+/// The most likely label of each position, taken one by one.
 ///
-/// **This is not the best path.** It maximises the expected number of right labels, not the score: it may have a
-/// lower score than the path of a decoder, and may even step over a forbidden edge.
+/// **This is not the best path.** It maximises the expected number of correct labels, not the score: it may have a
+/// lower score than a decoder's path, and may even use a forbidden edge.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PosteriorPath {
-    /// The label with the highest posterior at each position; the lowest of equals.
+    /// The label with the highest posterior at each position; the lowest such label on a tie.
     pub labels: Vec<LabelId>,
-    /// These posteriors.
+    /// The posteriors of these labels.
     pub posteriors: Vec<f64>,
 }
 
@@ -64,7 +64,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         self.memory.log_partition
     }
 
-    /// `P(y_t = y)` for every label `y`: they sum to 1.
+    /// `P(y_t = y)` for every label `y`; they sum to 1.
     ///
     /// # Panics
     /// If there is no position `t`.
@@ -72,7 +72,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         &self.memory.posteriors[t * self.labels()..(t + 1) * self.labels()]
     }
 
-    /// `P(y_(t-1) = p, y_t = y)`, for `t` from 1 on.
+    /// `P(y_(t-1) = p, y_t = y)`, for `t >= 1`.
     ///
     /// # Panics
     /// If there is no such position or label, or `t` is 0.
@@ -86,16 +86,16 @@ impl<'a, S: Float> Marginals<'a, S> {
         posterior * self.log_conditional(t, p, y, score).exp()
     }
 
-    /// `ln P(y_(t-1) = p | y_t = y)`, for a label `y` with a path to it and the score of the edge between both.
+    /// `ln P(y_(t-1) = p | y_t = y)`, for a label `y` with a path to it and the score of the edge between them.
     fn log_conditional(&self, t: usize, p: usize, y: usize, score: S) -> f64 {
         let log = self.alpha(t - 1, p) + (score.to_f64() - self.memory.rise[t].edge) - self.inflow(t, y);
-        log.min(0.0) // a probability, but for rounding
+        log.min(0.0) // a probability, apart from rounding
     }
 
     /// Writes `P(y_(t-1) = p, y_t = y)` to `out[p * L + y]`.
     ///
     /// # Panics
-    /// If there is no position `t`, it is 0, or `out` has not `L * L` numbers.
+    /// If there is no position `t`, `t` is 0, or `out` does not have `L * L` numbers.
     pub fn fill_edges(&self, t: usize, out: &mut [f64]) {
         let labels = self.labels();
         assert_eq!(out.len(), labels * labels, "a matrix of pair posteriors has L x L numbers");
@@ -105,17 +105,17 @@ impl<'a, S: Float> Marginals<'a, S> {
             for (p, row) in out.chunks_exact_mut(labels).enumerate() {
                 match self.alpha(t - 1, p) > f64::NEG_INFINITY {
                     true => self.fill_row(t, p, &rows.outflow, edges.row(t, p, &mut rows.scores), row),
-                    false => row.fill(0.0), // unreachable: its edges need not be asked for
+                    false => row.fill(0.0), // unreachable: no need to read its edges
                 }
             }
         });
     }
 
     /// The expected number of each label pair, for the gradient of edge weights: calls
-    /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))` once for each step and pair; add them up where they belong.
+    /// `visit(p, y, weight * P(y_(t-1) = p, y_t = y))` once for each step and pair; the caller adds them up.
     ///
-    /// Dense and computed edges: all pairs but those with posterior 0. Sparse edges: the exceptions only, and no work for
-    /// any other pair; all pairs of a step sum to 1, so what the base received is the rest. Over many sequences
+    /// Dense and computed edges: all pairs except those with posterior 0. Sparse edges: only the exceptions, and no
+    /// work for any other pair; all pairs of a step sum to 1, so the rest belongs to the base. Over many sequences,
     /// [`PairSums`](super::PairSums) is faster.
     pub fn accumulate_edges(&self, weight: f64, mut visit: impl FnMut(usize, usize, f64)) {
         let mut rows = Rows::new(self.labels());
@@ -124,10 +124,10 @@ impl<'a, S: Float> Marginals<'a, S> {
         }
     }
 
-    /// The same for the step into position `t` alone, unweighted: for edges that change with the position.
+    /// The same for only the step into position `t`, unweighted: for edges that change with the position.
     ///
     /// # Panics
-    /// If there is no position `t`, or it is 0.
+    /// If there is no position `t`, or `t` is 0.
     pub fn visit_edges(&self, t: usize, mut visit: impl FnMut(usize, usize, f64)) {
         self.visit_step(t, &mut Rows::new(self.labels()), &mut visit);
     }
@@ -180,7 +180,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         }
     }
 
-    /// The labels before position `t` that any path goes through.
+    /// The labels at position `t - 1` that some path goes through.
     fn sources(&self, t: usize) -> impl Iterator<Item = usize> {
         self.node(t - 1).iter().enumerate().filter(|&(_, &posterior)| posterior > 0.0).map(|(p, _)| p)
     }
@@ -190,13 +190,13 @@ impl<'a, S: Float> Marginals<'a, S> {
         let (alpha, offset) = (self.alpha(t - 1, p), self.memory.rise[t].edge);
         for ((r, score), outflow) in row.iter_mut().zip(scores).zip(outflow) {
             let log = alpha + (score.to_f64() - offset) + outflow;
-            *r = if log < 0.0 { log } else { 0.0 }; // a probability, but for rounding
+            *r = if log < 0.0 { log } else { 0.0 }; // a probability, apart from rounding
         }
         exp_rows(row, 0.0);
     }
 
-    /// `ln (P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[t][p][y]))` for every `y`: what turns alpha and an edge
-    /// into the logarithm of a pair's posterior.
+    /// `ln (P(y_t = y) / sum over p of exp(alpha[t-1][p] + edge[t][p][y]))` for every `y`: added to alpha and an edge
+    /// score, it yields the logarithm of a pair's posterior.
     fn fill_outflow(&self, t: usize, row: &mut [f64]) {
         assert!(t > 0, "no edge leads into position 0");
         for (y, (r, &posterior)) in row.iter_mut().zip(self.node(t)).enumerate() {
@@ -204,7 +204,7 @@ impl<'a, S: Float> Marginals<'a, S> {
         }
     }
 
-    /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, the edges' offset apart.
+    /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, minus the edges' offset.
     fn inflow(&self, t: usize, y: usize) -> f64 {
         self.memory.inflow[t * self.labels() + y]
     }
@@ -219,15 +219,15 @@ impl<'a, S: Float> Marginals<'a, S> {
         self.memory.rise[t].edge
     }
 
-    /// The forward logarithm of label `y`, less that of the best label.
+    /// The forward logarithm of label `y`, minus that of the best label.
     pub(super) fn alpha(&self, t: usize, y: usize) -> f64 {
         self.memory.rise[t].alpha(self.inflow(t, y), self.lattice.node_row(t)[y])
     }
 
     /// The logarithm of a path's posterior, `score - log Z`; minus infinity for a forbidden path, 0 for the empty one.
     ///
-    /// Score and `log Z` grow with the sequence while their difference may be small, so it is put together from the last
-    /// label's posterior and those of each label given the one after it.
+    /// Score and `log Z` grow with the sequence while their difference may be small, so it is computed from the
+    /// posterior of the last label and those of each label given the next one.
     ///
     /// # Errors
     /// As [`Lattice::path_score`].
@@ -246,10 +246,10 @@ impl<'a, S: Float> Marginals<'a, S> {
                 sum.add(self.log_conditional(t, p, y, edges.get(t, p, y)));
             }
         });
-        Ok(sum.total().min(0.0)) // a probability, but for rounding
+        Ok(sum.total().min(0.0)) // a probability, apart from rounding
     }
 
-    /// [`Marginals::path_log_probability`] of each path, as of the `k` best ones of an answer:
+    /// [`Marginals::path_log_probability`] of each path, for example of the `k` best paths of an answer:
     /// `marginals.path_log_probabilities(&answer.paths)`.
     ///
     /// # Errors
@@ -261,8 +261,8 @@ impl<'a, S: Float> Marginals<'a, S> {
         paths.into_iter().map(|path| self.path_log_probability(path.as_ref())).collect()
     }
 
-    /// Posterior decoding: the likeliest label of each position, the lowest of equals. Not the best path; see
-    /// [`PosteriorPath`].
+    /// Posterior decoding: the most likely label of each position, the lowest such label on a tie. Not the best path;
+    /// see [`PosteriorPath`].
     pub fn posterior_path(&self) -> PosteriorPath {
         let mut path = PosteriorPath::default();
         for t in 0..self.positions() {

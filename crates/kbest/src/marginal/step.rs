@@ -5,35 +5,35 @@
 //! backward   out[p] = ln sum over y of exp(v[y] + edge[t][p][y])
 //! ```
 //!
-//! where an offset common to all edges is taken out and returned, so that large scores cost no precision.
+//! where an offset common to all edges is subtracted and returned, so that large scores cost no precision.
 //!
-//! The label summed over is the *source*, the other one the *target*. **Fast way.** With the edges as factors of at most
-//! 1 ([`crate::lattice::DenseFactors`]) and `x = exp(v - max v)` it is a product of a vector and a matrix. For sparse
-//! edges it is `base * sum of all x`, less the sources that are exceptions, plus their own terms: `L` plus the number
-//! of exceptions instead of `L^2`.
+//! The label summed over is the *source*, the other one the *target*. **Speed.** With the edges as factors of at most 1
+//! ([`crate::lattice::DenseFactors`]) and `x = exp(v - max v)` it is a product of a vector and a matrix. For sparse
+//! edges it is `base * sum of all x`, minus the sources that are exceptions, plus their own terms: time `L` plus the
+//! number of exceptions instead of `L^2`.
 //!
-//! **Right way.** Everything summed is positive, so a sum is as precise as its terms unless terms that matter were lost:
-//! too small for their type, left out, or cancelled. For each of these there is an upper bound; a target whose sum is
-//! not [`TRUST`] times larger is *doubtful* and computed anew from the scores, in log space.
+//! **Accuracy.** All terms are positive, so a sum is as precise as its terms unless terms that matter were lost: too
+//! small for their type, left out, or cancelled. There is an upper bound on each of these losses; a target whose sum is
+//! not [`TRUST`] times larger is *doubtful* and computed again from the scores, in log space.
 
 use super::sum::Sum;
 use crate::kernel::{AlignedVec, Float, Kernels, exp_rows, ln_rows, padded};
 use crate::lattice::{CallbackEdges, DenseEdges, DenseFactors, EdgeScores, Lattice, Matrix};
 use crate::lattice::{PerPositionView, Shape, SparseEdges, SparseFactors};
 
-/// How far a sum must exceed what it may lack: the error is then below that of a few roundings.
+/// The factor by which a sum must exceed what it may lack: the error is then below that of a few roundings.
 const TRUST: f64 = (1u64 << 50) as f64;
 /// Sources this far below the best one are left out at first: `exp(-70)` is `4e-31`.
 const HEAVY: f64 = 70.0;
 /// Sources this far below the best one are left out of every product, and so are products that `f64` cannot hold.
 const LIGHTEST: f64 = 700.0;
-/// Above each of those.
+/// Above each of those products.
 const TINY: f64 = 1e-300;
-/// One exact target costs about as much as this many targets in the product: an exponential against a product of a vector
-/// each source. Only speed depends on it; not measured closely.
+/// One exact target costs about as much as this many targets in the product: per source, an exponential against the
+/// product of one vector. Only speed depends on it; not measured closely.
 const EXACT_COST: usize = 128;
-/// A dense matrix with fewer exceptions than one in this many is summed as a sparse one: an exception costs some tens of
-/// cells of the product. Only speed depends on it; not measured closely.
+/// A dense matrix with fewer exceptions than one in this many is summed as a sparse one: an exception costs as much as
+/// some tens of cells of the product. Only speed depends on it; not measured closely.
 const SPARSE_FROM: usize = 64;
 
 /// Which end of the edges is summed over.
@@ -48,8 +48,8 @@ pub(super) enum Direction {
 pub(super) struct Work {
     sums: AlignedVec<f64>, // padded(L)
     rows: Vec<u32>,        // sources in the product
-    weights: Vec<f64>,     // and their weights; for sparse edges the weights of all sources
-    terms: Vec<f64>,       // logarithms under one exact sum
+    weights: Vec<f64>,     // and their weights; for sparse edges, the weights of all sources
+    terms: Vec<f64>,       // logarithms of the terms of one exact sum
     doubtful: Vec<u32>,    // targets whose sums may lack too much
 }
 
@@ -75,7 +75,7 @@ impl<'a, S: Float> Step<'a, S> {
         }
     }
 
-    /// The edges into position `t` in the shape that is summed fastest.
+    /// The edges into position `t` in the shape that is fastest to sum.
     pub(super) fn fastest(lattice: &'a Lattice<'_, S>, t: usize) -> Self {
         match Self::stored(lattice, t) {
             Step::Dense(edges) if edges.exceptions() * SPARSE_FROM <= lattice.labels() * lattice.labels() => {
@@ -85,7 +85,8 @@ impl<'a, S: Float> Step<'a, S> {
         }
     }
 
-    /// The step itself; returns the offset that is not in `out`. Targets that are not `wanted` get any value.
+    /// The step itself; returns the offset, which is not included in `out`. Targets that are not `wanted` get arbitrary
+    /// values.
     pub(super) fn sum(
         self,
         direction: Direction,
@@ -135,7 +136,7 @@ impl<'a, S: Float> Step<'a, S> {
     }
 }
 
-/// A product with the heavy sources; if that leaves many targets in doubt, with the light ones too.
+/// A product with the heavy sources; if that leaves many targets doubtful, with the light ones, too.
 fn dense<S: Float>(
     factors: &DenseFactors<S>,
     v: &[f64],
@@ -181,8 +182,8 @@ fn add_rows<S: Float>(factors: &DenseFactors<S>, v: &[f64], top: f64, work: &mut
     S::add_weighted_rows(sums, weights, rows, &factors.factors);
 }
 
-/// Lists the targets whose sums may lack too much. Weights and factors are at most 1, so no product exceeds either: what
-/// was left out is at most the sources' weights, the factors stored as 0, and a [`TINY`] a product.
+/// Lists the targets whose sums may lack too much. Weights and factors are at most 1, so no product exceeds either:
+/// what was left out is at most the sources' weights, the factors stored as 0, and one [`TINY`] per product.
 fn find_doubtful<S: Float>(
     factors: &DenseFactors<S>,
     left_out: f64,
@@ -197,7 +198,7 @@ fn find_doubtful<S: Float>(
     work.doubtful.extend((0..labels).filter(|&y| in_doubt(y) && possible(y)).map(|y| y as u32));
 }
 
-/// All sources at the base, less the exceptions among them, plus the exceptions.
+/// All sources at the base, minus the exceptions among them, plus the exceptions.
 fn sparse<'a>(
     factors: &SparseFactors,
     members: impl Fn(usize) -> &'a [u32],
@@ -230,7 +231,7 @@ fn sparse<'a>(
             let mut excepted = Sum::default();
             members.iter().for_each(|&s| excepted.add(weights[s as usize]));
             sum += factors.base[y] * all.without(excepted).max(0.0);
-            // The subtraction is right to `2^-100` of all weights.
+            // The subtraction is accurate to `2^-100` of all weights.
             may_lack += factors.base[y] * all.total() / TRUST / TRUST;
         }
         sums[y] = sum;
@@ -244,7 +245,7 @@ fn sparse<'a>(
     }
 }
 
-/// The exact sum for each doubtful target: `terms` lists the logarithms under it.
+/// The exact sum for each doubtful target: `terms` lists the logarithms of its terms.
 fn exact_where_doubtful(work: &mut Work, out: &mut [f64], terms: impl Fn(usize, &mut Vec<f64>)) {
     for &y in &work.doubtful {
         work.terms.clear();
@@ -272,7 +273,7 @@ fn edge_terms<S: Float>(
     }));
 }
 
-/// The same for sparse edges, of which `members` and `scores` are the exceptions.
+/// The same for sparse edges, whose exceptions are `members` and `scores`.
 fn sparse_terms<S: Float>(
     base: S,
     (members, scores): (&[u32], &[S]),

@@ -1,4 +1,4 @@
-//! Sums that keep what rounding drops.
+//! Sums that keep track of their rounding errors.
 
 /// A sum and the running total of its rounding errors: about twice the precision of `f64` (Higham, *Accuracy and
 /// Stability of Numerical Algorithms*, section 4.3).
@@ -9,7 +9,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds one number; what the addition rounds away is exactly known and kept (Knuth's two-sum).
+    /// Adds one number; the rounding error of the addition is computed exactly and kept (Knuth's two-sum).
     #[inline(always)]
     pub(super) fn add(&mut self, term: f64) {
         let total = self.value + term;
@@ -23,7 +23,7 @@ impl Sum {
         self.value + self.error
     }
 
-    /// What is left when `part` is taken away: right to about `2^-100` of the sum.
+    /// The sum minus `part`, accurate to about `2^-100` of the sum.
     #[inline(always)]
     pub(super) fn without(self, part: Sum) -> f64 {
         (self.value - part.value) + (self.error - part.error)

@@ -1,4 +1,4 @@
-//! The automatic choice runs what its plan says, and reports all the work that was done.
+//! The automatic choice runs the engines of its plan, and reports all the work that was done.
 
 use crate::common::Case;
 use kbest::decode::{Auto, Engine, Engines, Funnel};
@@ -6,7 +6,7 @@ use kbest::random::Random;
 use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
 
-/// Scores that say nothing: the funnel opens nearly everything and soon gives up.
+/// Uninformative scores: the funnel opens nearly everything and soon gives up.
 fn noise(positions: usize, labels: usize) -> (Vec<f64>, Edges<f64>) {
     let mut random = Random::new(7);
     let mut scores = |count: usize| (0..count).map(|_| random.below(1000) as f64).collect::<Vec<_>>();
@@ -14,7 +14,7 @@ fn noise(positions: usize, labels: usize) -> (Vec<f64>, Edges<f64>) {
     (nodes, Edges::dense(labels, scores(labels * labels)).unwrap())
 }
 
-/// The funnel is tried in vain: its work counts as well as that of the engine that found the paths.
+/// The funnel is tried in vain: its work is counted along with that of the engine that found the paths.
 #[test]
 fn what_was_tried_in_vain_is_counted() {
     let (nodes, edges) = noise(20, 200);
@@ -23,7 +23,7 @@ fn what_was_tried_in_vain_is_counted() {
         let plan = Auto::default().plan(&lattice, k);
         assert_eq!(plan.first, Some(Engine::Funnel));
         let answer = Auto::default().decode_kbest(&lattice, k, &mut Scratch::counting()).unwrap();
-        assert_eq!(answer.decoder, plan.fallback.name(), "the funnel was to give up");
+        assert_eq!(answer.decoder, plan.fallback.name(), "the funnel should give up");
         let fallback = plan.fallback.decoder().decode_kbest(&lattice, k, &mut Scratch::counting()).unwrap();
         assert_eq!(answer.paths, fallback.paths);
         let (all, alone) = (answer.counters.unwrap(), fallback.counters.unwrap());
@@ -33,7 +33,7 @@ fn what_was_tried_in_vain_is_counted() {
     }
 }
 
-/// Also where there is no answer.
+/// The same where there is no answer.
 #[test]
 fn a_search_that_fails_is_counted() {
     let edges = Edges::dense(2, vec![f32::NEG_INFINITY; 4]).unwrap();

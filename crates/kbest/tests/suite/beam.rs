@@ -1,4 +1,4 @@
-//! Beam search: what it returns is legal and worth what it says, and what it certifies is right.
+//! Beam search: its answers are legal and have the scores it reports, and certified answers are correct.
 
 use crate::common::{Case, Random, cast};
 use kbest::decode::{Beam, Viterbi};
@@ -45,7 +45,7 @@ proptest! {
     }
 }
 
-/// Strong nodes: the certificate is not only right but given.
+/// Strong nodes: the certificate is not only correct but actually given.
 #[test]
 fn certificates_are_given_when_nodes_are_strong() {
     let (positions, labels) = (12, 60);
@@ -63,7 +63,8 @@ fn certificates_are_given_when_nodes_are_strong() {
     }
 }
 
-/// The last position is a position like any other: as many labels are kept as the beam is wide, end scores included.
+/// The last position is a position like any other: as many labels are kept as the beam is wide, by scores that include
+/// the end.
 #[test]
 fn the_last_position_is_no_wider_than_the_others() {
     let (positions, labels) = (6, 50);
@@ -90,7 +91,7 @@ fn the_last_position_is_no_wider_than_the_others() {
     }
 }
 
-/// A beam of one runs into a wall, and says so neither by a wrong error nor by a wrong certificate.
+/// A beam of one hits a dead end, and returns neither a wrong error nor a wrong certificate.
 #[test]
 fn a_beam_that_dies_is_widened() {
     let no = f64::NEG_INFINITY;

@@ -1,5 +1,5 @@
-//! The boolean features framework: every way to make edges says the same, bounds hold, all decoders agree, and a path's
-//! score is the sum of the weights of the features that fire along it.
+//! The boolean features framework: every way to make edges yields the same scores, bounds hold, all decoders agree, and
+//! a path's score is the sum of the weights of the features that are active along it.
 
 use crate::common::{Random, enumerate, exact_decoders};
 use kbest::decode::Viterbi;
@@ -52,7 +52,7 @@ fn mix(salt: u64, x: u8, a: u32, b: u32) -> u64 {
     Random::new(seed).next()
 }
 
-/// Edge `p -> y` into `t`, read through the judge.
+/// Edge `p -> y` into `t`, as the judge reads it.
 fn edge<S: Float>(lattice: &Lattice<'_, S>, t: usize, p: usize, y: usize) -> S {
     match lattice.edges().shape() {
         Shape::Dense(edges) => edges.get(t, p, y),
@@ -99,7 +99,7 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
         for bound in bounds {
             let mut scored = features.score(&observation, &weights, bound).unwrap();
             if matrices && positions > 1 {
-                // The same edges, asked for one by one beforehand.
+                // The same edges, computed one by one in advance.
                 let whole = as_matrices(&scored.lattice().unwrap());
                 scored.edges = whole;
             }
@@ -116,7 +116,7 @@ fn check<S: Float>(seed: u64, scratch: &mut Scratch<S>) {
                 assert!(tighter <= loosest, "seed {seed}");
                 tighter = loosest;
             }
-            // The score of a path is the sum of what fires along it.
+            // The score of a path is the sum of the weights that are active along it.
             for path in enumerate(&lattice).iter().take(20) {
                 let mut sum = 0.0;
                 let mut add = |feature: usize| sum += weights[feature].to_f64();
@@ -158,8 +158,8 @@ fn all_shapes_and_decoders_agree() {
     }
 }
 
-/// Equation 7 of the paper: label bigrams alone are one exclusive set, so the bound is the largest positive weight; with
-/// features taken one by one it is the sum of all positive ones.
+/// Equation 7 of the paper: label bigrams alone are one exclusive set, so the bound is the largest positive weight;
+/// with features taken one by one it is the sum of all positive ones.
 #[test]
 fn bounds_of_the_paper() {
     let mut features = BooleanFeatures::<()>::new(2);
@@ -185,7 +185,7 @@ fn wrong_weights_are_refused() {
     assert!(matches!(score(Arc::from([f32::INFINITY, 1.0])), Err(Error::IllegalScore { .. })));
     assert_eq!(score(Arc::from([1.0, f32::NEG_INFINITY])), Ok(()));
     assert!(features.shared_edges(&[1.0f32, 1.0], EdgeBound::Exact).is_err(), "an edge sees the observation");
-    // A place that a set does not have is no feature.
+    // A place outside a set is not a feature.
     let mut features = BooleanFeatures::<[u8]>::new(1);
     features.vertical_set(2, |x, t, _| Some(usize::from(x[t]) + 1));
     let mut nodes = Vec::new();

@@ -1,4 +1,5 @@
-//! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem 3.
+//! CarpeDiem against its paper (Esposito & Radicioni 2009): the worked example of section 4.4 and both ends of Theorem
+//! 3.
 
 use crate::common::{Case, Random};
 use kbest::decode::{CarpeDiem, CarpeDiemBound, Viterbi};
@@ -14,9 +15,9 @@ fn counters(lattice: &Lattice<'_, f64>) -> Counters {
     answer.counters.unwrap()
 }
 
-/// Section 4.4: four events, labels i and j, S1* = 60. The text names
-/// `G(j2) = 220`, `B2 + S0(i2) = 165`, `G(j2) + S1(i3, j2) = 235` against 225, `G(i3) = 335` against 350, `G(i2) = 125`,
-/// `G(j4) = 485` through j3; the weights it leaves unnamed (j1, i4, j4 and some edges) are chosen to give all of these.
+/// Section 4.4: four events, labels i and j, S1* = 60. The text names `G(j2) = 220`, `B2 + S0(i2) = 165`,
+/// `G(j2) + S1(i3, j2) = 235` against 225, `G(i3) = 335` against 350, `G(i2) = 125`, `G(j4) = 485` through j3; the
+/// weights it leaves unnamed (j1, i4, j4 and some edges) are chosen to reproduce all of these.
 #[test]
 fn the_worked_example_opens_what_the_paper_opens() {
     #[rustfmt::skip]
@@ -66,7 +67,7 @@ fn the_worked_example_opens_what_the_paper_opens() {
     assert_eq!(counters(&lattice).nodes_at, [2, 1, 1]);
 }
 
-/// Theorem 3, best case: equal edges, so one vertex a layer after the first, and one edge after the second.
+/// Theorem 3, best case: equal edges, so one vertex per layer after the first, and one edge after the second.
 #[test]
 fn equal_edges_open_one_vertex_a_layer() {
     let (positions, labels) = (40, 50);
@@ -83,7 +84,8 @@ fn equal_edges_open_one_vertex_a_layer() {
     }
 }
 
-/// Theorem 3, worst case: equal nodes, and a bound no edge reaches; everything is opened, each edge read at most once.
+/// Theorem 3, worst case: equal nodes, and a bound that no edge reaches; everything is opened, each edge read at most
+/// once.
 #[test]
 fn equal_nodes_open_every_vertex_once() {
     let (positions, labels) = (12, 30);
@@ -124,7 +126,7 @@ fn the_column_bound_is_exact_and_opens_no_more() {
 #[test]
 fn long_sequences_do_not_recurse() {
     let positions = 1_000_000;
-    // Label 1 looks worse at every position, but the edges say at the very end that it was needed all along.
+    // Label 1 looks worse at every position, but the edges show at the very end that it was needed all along.
     let forbidden = f32::NEG_INFINITY;
     let edges = Edges::dense(2, vec![0.0f32, forbidden, forbidden, 0.0]).unwrap();
     let nodes: Vec<f32> = (0..positions).flat_map(|_| [0.0, -0.5]).collect();

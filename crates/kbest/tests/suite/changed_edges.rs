@@ -1,9 +1,9 @@
-//! Edges that change, against edges made anew of the same scores: every question a decoder can ask, then every exact
+//! Edges that change, against new edges with the same scores: every question a decoder can ask, then every exact
 //! decoder and the marginals.
 //!
-//! Few labels and few distinct scores make what is rare in use frequent: full rows, rows and columns whose maximum falls,
-//! dead ends that come and go, exceptions that return to the base. 70 and 130 labels need more than one word of the
-//! bitmap and ragged vectors; lists move to new places from the fifth exception on.
+//! Few labels and few distinct scores make rare events frequent: full rows, rows and columns whose maximum falls, dead
+//! ends that come and go, exceptions that return to the base. 70 and 130 labels need more than one word of the bitmap
+//! and ragged vectors; lists move to new places from the fifth exception on.
 
 use crate::common::{Random, exact_decoders};
 use kbest::lattice::{EdgeScores, OverallBound, Shape};
@@ -76,7 +76,7 @@ fn value(r: &mut Random) -> f64 {
     if r.chance(0.15) { NO } else { r.below(9) as f64 - 4.5 }
 }
 
-/// Every question of the seam.
+/// Every question of the interface.
 fn tell_the_same<S: Float>(got: &impl EdgeScores<S>, expected: &impl EdgeScores<S>, labels: usize) {
     let mut buffers = [vec![S::ZERO; labels + 16], vec![S::ZERO; labels + 16]];
     let [one, other] = &mut buffers;
@@ -114,7 +114,7 @@ fn compare<S: Float>(changing: &Changing<S>, expected: &Edges<S>) {
         }
         _ => panic!("the shape changed"),
     }
-    // The allowance for rounding tells the largest magnitude.
+    // The rounding slack depends on the largest magnitude.
     let slack = |edges| Lattice::new(vec![S::ZERO; 2 * labels], edges).unwrap().rounding_slack();
     assert_eq!(slack(&changing.edges), slack(expected));
 }
@@ -140,7 +140,7 @@ fn decode_the_same<S: Float>(
         Ok::<_, Error>((marginals.log_partition(), nodes))
     };
     match (posteriors(&got), posteriors(&expected)) {
-        // Which edges are summed as exceptions hangs on the typical edge, and the rounding on that.
+        // The typical edge determines which edges are summed as exceptions, and so the rounding.
         (Ok((got, nodes)), Ok((expected, wanted))) => {
             assert!((got - expected).abs() < 1e-4, "{got} {expected}");
             assert!(nodes.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-4));
@@ -158,7 +158,7 @@ fn follow<S: Float>(seed: u64, labels: usize, base: Option<f64>, rounds: usize) 
             changing.change(r);
         }
         let expected = changing.anew();
-        compare(&changing, &expected); // also makes all that is made at the first question
+        compare(&changing, &expected); // also makes everything that is made on first use
         if round % 2 == 1 {
             decode_the_same(&changing, &expected, &mut scratch, r);
         }
@@ -208,7 +208,7 @@ fn rows_fill_and_empty() {
     assert_eq!(sparse.exceptions(), 0);
 }
 
-/// A looser bound that was given stays, unless an edge rises above it.
+/// A given looser bound stays, unless an edge rises above it.
 #[test]
 fn a_given_bound_holds() {
     let bound = OverallBound::SumOfPositives(&[4.0f64, 2.0]);
@@ -243,12 +243,12 @@ fn bad_changes_are_refused_and_change_nothing() {
         assert_eq!(
             score(&edges, &[1, 0]),
             f32::NEG_INFINITY,
-            "what is forbidden stays so, whatever is added"
+            "a forbidden edge stays forbidden, whatever is added"
         );
     }
     let function = Edges::callback(2, |_, _, _| 0.0f32, |_| 0.0, 0.0).unwrap();
     let mut several = Edges::per_position(vec![dense(), dense()]).unwrap();
-    for (edges, expected) in [(&mut { function }, "scores that are stored"), (&mut several, "one matrix")] {
+    for (edges, expected) in [(&mut { function }, "stored scores"), (&mut several, "one matrix")] {
         let error = edges.set(0, 0, 1.0).unwrap_err();
         assert!(error.to_string().contains(&format!("expected {expected}")), "{error}");
     }

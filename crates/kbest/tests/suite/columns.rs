@@ -1,4 +1,4 @@
-//! Readers and writers: what is written reads back as it was, whatever the format, and no bytes make a reader panic.
+//! Readers and writers: data that is written reads back unchanged, in every format, and no bytes make a reader panic.
 
 use kbest::columns::{
     Answer, Candidate, Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions,
@@ -41,7 +41,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Text without tabs and line ends.
+/// Text without tabs and line breaks.
 const TEXT: &str = "[a-zA-Z0-9:\\\\+|=_@#'\"ÄßЖ字🙂-]{1,6}";
 /// The same with blanks.
 const TEXT_WITH_BLANKS: &str = "[a-zA-Z0-9:\\\\+|=_@#'\"ÄßЖ字🙂 -]{0,6}";
@@ -105,7 +105,7 @@ proptest! {
     fn columns_round_trip(sequences in rectangular(TEXT)) {
         let bytes = write_all(&sequences, &WriterOptions::columns());
         prop_assert_eq!(&read_all(&bytes, &ReaderOptions::columns().labelled(true)).unwrap(), &sequences);
-        // The same with Windows line ends, a mark, more blanks, and no end to the last line.
+        // The same with Windows line breaks, a byte order mark, more blanks, and no line break at the end.
         let text = String::from_utf8(bytes).unwrap().replace('\t', " \t ").replace('\n', "\r\n");
         let text = format!("\u{feff}\r\n\r\n{}", text.trim_end());
         let options = ReaderOptions::columns().labelled(true);
@@ -114,7 +114,7 @@ proptest! {
 
     #[test]
     fn columns_between_tabs_round_trip(sequences in rectangular(TEXT_WITH_BLANKS)) {
-        // A line of blanks alone ends a sequence: such positions cannot be told from the end.
+        // A line of only blanks ends a sequence: such positions cannot be distinguished from the end.
         let told = |s: &Sequence| (0..s.len()).all(|t| s.cells(t).chain(s.label(t)).any(|c| !c.trim().is_empty()));
         prop_assume!(sequences.iter().all(told));
         let bytes = write_all(&sequences, &WriterOptions::columns().separator(Separator::Tab));
@@ -135,7 +135,7 @@ proptest! {
         let sequences = read_all(text.as_bytes(), &options).unwrap();
         let out = WriterOptions::conllu(label).unwrap();
         prop_assert_eq!(String::from_utf8(write_all(&sequences, &out)).unwrap(), text.clone());
-        // The same labels, given from outside, say the same.
+        // The same labels, given separately, are written the same way.
         let mut writer = Writer::new(Vec::new(), out);
         for sequence in read_all(text.as_bytes(), &ReaderOptions::conllu("form").unwrap()).unwrap().iter().zip(&sequences) {
             let labels: Vec<&str> = (0..sequence.1.len()).map(|t| sequence.1.label(t).unwrap()).collect();
@@ -166,13 +166,13 @@ proptest! {
         let bytes = write_all(&sequences, &WriterOptions::columns());
         let options = ReaderOptions::columns().labelled(true);
         prop_assert_eq!(&read_all(&packed(&bytes), &options).unwrap(), &sequences);
-        // Archives end to end are one file.
+        // Concatenated archives are one file.
         let half = bytes.len() / 2;
         let two = [packed(&bytes[..half]), packed(&bytes[half..])].concat();
         prop_assert_eq!(read_all(&two, &options).unwrap(), sequences);
     }
 
-    /// A valid file, then a few bytes of it changed, cut out, or doubled: an answer or a typed error, never a panic.
+    /// A valid file, then a few bytes of it changed, removed, or duplicated: an answer or a typed error, never a panic.
     #[test]
     fn hostile_bytes_never_panic(
         sequences in rectangular(TEXT), items in items(), conllu in conllu(), which in 0usize..6,
@@ -270,7 +270,7 @@ fn json_errors_say_where_and_what() {
         assert!(text.starts_with("data:3: ") && text.contains(part), "{bad}: {text}");
     }
     let empty = read_all(b"{\"tokens\":[],\"tags\":[]}\n", &options()).unwrap();
-    assert_eq!((empty.len(), empty[0].len()), (1, 0), "no tokens, and yet a sequence");
+    assert_eq!((empty.len(), empty[0].len()), (1, 0), "no tokens, but still a sequence");
 }
 
 #[cfg(feature = "gzip")]
@@ -372,7 +372,7 @@ fn writers_add_labels() {
     for bad in ["", "a b", "a\tb", "a\nb"] {
         assert!(matches!(writer.write(&sequence, &[&[bad]], None), Err(Error::Data { .. })), "{bad:?}");
     }
-    assert!(writer.into_inner().is_empty(), "nothing of a refused sequence is written");
+    assert!(writer.into_inner().is_empty(), "nothing of a rejected sequence is written");
 }
 
 #[test]

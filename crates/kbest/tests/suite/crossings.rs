@@ -1,9 +1,10 @@
-//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths, confidences,
-//! votes, threads.
+//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths,
+//! confidences, votes, threads.
 //!
-//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the free lattice, adds what
-//! transitions add, leaves out what is not allowed and sorts: it knows nothing of how a tagger does it. Weights are whole
-//! numbers, so that sums are exact and ties are many. Votes are counted over models made of each member's own weights.
+//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the unconstrained
+//! lattice, adds the transition scores, removes paths that are not allowed and sorts: it knows nothing about how a
+//! tagger does it. Weights are whole numbers, so sums are exact and ties frequent. Votes are counted over models made
+//! from each member's own weights.
 
 use crate::common::enumerate;
 use kbest::feature::boolean::{BooleanFeatures, Observation};
@@ -25,7 +26,7 @@ const ALL: usize = 700;
 const NAMES: [&str; 5] = ["O|s", "B-X|s", "I-X|p", "B-Y|p", "I-Y|s"];
 const WORDS: [&str; 6] = ["in", "old", "york", "bank", "now", "new"];
 
-/// A model, some inputs, and, if it votes, a model for each member with its votes.
+/// A model, some inputs, and, if it votes, one model per member with its votes.
 struct Kind<M: Scorer> {
     name: String,
     model: Arc<M>,
@@ -34,7 +35,7 @@ struct Kind<M: Scorer> {
     members: Vec<(Arc<M>, u32)>,
 }
 
-/// Sequences whose labels depend on words, on neighbours and on chance, so that there is no end of errors.
+/// Sequences whose labels depend on words, on neighbours and on chance, so that errors never end.
 fn sequences(count: usize, valued: bool) -> Vec<Sequence> {
     let random = &mut Random::new(5);
     let sequence = |_| {
@@ -64,7 +65,7 @@ fn trained(source: FeatureSource, parts: bool, averaging: Averaging) -> Model {
     trainer.model().unwrap()
 }
 
-/// A model of rows; if it votes, each member as a model of its own.
+/// A model of rows; if it votes, each member as a separate model.
 fn rows(name: &str, source: FeatureSource, parts: bool, averaging: Averaging) -> Kind<Model> {
     let valued = source == FeatureSource::Items;
     let model = trained(source, parts, averaging);
@@ -282,7 +283,7 @@ fn compare(got: &[Path<f32>], expected: &[Path<f32>], k: usize, exact: bool, pla
     }
 }
 
-/// Probabilities are of the paths that are left, under the scores of the (last) model.
+/// Probabilities are those of the remaining paths, under the scores of the (last) model.
 fn check_confidences(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
     let best = f64::from(left[0].score);
     let weight = |path: &Path<f32>| (f64::from(path.score) - best).exp();
@@ -360,7 +361,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(tagger.tag_known(input, &clash, 1).unwrap_err(), Error::NoPath);
 }
 
-/// No paths are asked for: the same error from every kind of model.
+/// Zero paths are requested: the same error from every kind of model.
 #[test]
 fn no_paths_are_refused() {
     for averaging in [Averaging::Final, Averaging::Voted] {

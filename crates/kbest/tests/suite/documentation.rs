@@ -1,5 +1,5 @@
-//! The documents name what there is: every decoder has a row in the README and in the index, and a page; the README's
-//! example is the one that is tested in `lib.rs`; and no link leads nowhere.
+//! The documents are complete: every decoder has a row in the README and in the index, and a page; the README's example
+//! is the one that is tested in `lib.rs`; and no link is broken.
 
 use kbest::decode::CATALOGUE;
 use std::collections::BTreeMap;

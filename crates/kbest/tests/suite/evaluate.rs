@@ -1,4 +1,4 @@
-//! Counts worked out by hand, after the rules of `conlleval` and of strict schemes; and laws that hold for any labels.
+//! Counts worked out by hand, by the rules of `conlleval` and of strict schemes; and laws that hold for any labels.
 
 use crate::common::Random;
 use kbest::evaluate::{Evaluation, Hits, Spans, Tally};
@@ -29,7 +29,7 @@ fn spans_as_conlleval_finds_them() {
     assert_eq!(conlleval("I-X E-X E-X I-X"), "X0-2 X2-3 X3-4");
     assert_eq!(conlleval("B-X I-X E-X S-X S-X I-X"), "X0-3 X3-4 X4-5 X5-6");
     assert_eq!(conlleval("B I O B"), "0-2 3-4", "no types at all");
-    assert_eq!(conlleval("O NP B-X [PAD] I-X"), "X2-3 X4-5", "what is no tag is outside");
+    assert_eq!(conlleval("O NP B-X [PAD] I-X"), "X2-3 X4-5", "anything that is not a tag is outside");
     assert_eq!(conlleval("O"), "");
 }
 
@@ -41,7 +41,7 @@ fn spans_by_the_letter() {
     assert_eq!(strict(Scheme::Ioe1, "I-X E-X I-X O E-X"), "X0-2 X2-3");
     assert_eq!(strict(Scheme::Ioe1, "E-X I-X O"), "X0-1 X1-2");
     assert_eq!(strict(Scheme::Iobes, "B-X I-X E-X S-X B-X E-Y B-X I-X O E-X"), "X0-3 X3-4");
-    assert_eq!(strict(Scheme::Iobes, "B-X L-X U-Y M-X"), "X0-2 Y2-3", "the letters of all its kin");
+    assert_eq!(strict(Scheme::Iobes, "B-X L-X U-Y M-X"), "X0-2 Y2-3", "the letters of all related schemes");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn parts_join_to_the_whole() {
     assert_eq!(one.report(99, 99).to_string(), whole.report(99, 99).to_string());
 }
 
-/// Where labels obey the scheme there is but one way to read them.
+/// Where labels obey the scheme, there is only one way to read them.
 #[test]
 fn valid_labels_read_the_same_either_way() {
     let mut random = Random::new(2);

@@ -1,6 +1,6 @@
 //! Templates and extraction against oracles that build every feature string with `format!` and keep sets of strings.
 //!
-//! With `KBEST_FIXTURES` naming a folder of models of CRF++ and CRFsuite, their feature sets are compared too.
+//! If `KBEST_FIXTURES` names a folder of CRF++ and CRFsuite models, their feature sets are compared, too.
 
 use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::{Dictionary, Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Preset};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The cell at a row, as CRF++ names what lies outside.
+/// The cell at a row; outside, CRF++'s name for it.
 fn cell(sequence: &[Vec<String>], at: isize, column: usize) -> String {
     if at < 0 {
         format!("_B{at}")
@@ -74,7 +74,7 @@ fn named(extractor: &Extractor, buffer: &FeatureBuffer) -> Features {
     (0..buffer.len()).map(position).collect()
 }
 
-/// Trains on the first half, checks both halves against the oracle: what is known is what was seen often enough.
+/// Trains on the first half, checks both halves against the oracle: known features are those seen often enough.
 fn check(
     source: FeatureSource,
     data: &[Vec<Vec<String>>],
@@ -115,7 +115,7 @@ fn check(
         }
     }
 
-    // An extractor put together from parts is the same.
+    // An extractor assembled from parts is the same.
     let extractor = &frozen.extractor;
     let again = Extractor::from_parts(
         source,
@@ -133,7 +133,7 @@ fn check(
     }
 }
 
-/// The word at column 0, shape and flags, written once more and differently.
+/// The word at column 0, shape and flags, written a second time and differently.
 fn looks(word: &str) -> Vec<String> {
     let mut names = Vec::new();
     let chars: Vec<char> = word.chars().collect();
@@ -159,12 +159,12 @@ fn looks(word: &str) -> Vec<String> {
     names
 }
 
-/// Small letters, and 0 for digits.
+/// Lower case, and 0 for digits.
 fn folded(text: &str) -> String {
     text.chars().map(|c| if c.is_numeric() { "0".to_owned() } else { c.to_lowercase().collect() }).collect()
 }
 
-/// The folded word at a row; what lies outside keeps its name.
+/// The folded word at a row; outside, CRF++'s name for it.
 fn folded_word(rows: &[Vec<String>], at: isize) -> String {
     let inside = at >= 0 && (at as usize) < rows.len();
     if inside { folded(&cell(rows, at, 0)) } else { cell(rows, at, 0) }
@@ -288,7 +288,7 @@ proptest! {
             sequence.push_position();
             item.iter().for_each(|(name, value)| sequence.push_valued_cell(&format!("a{name}"), *value));
         }
-        // Known are the even names alone.
+        // Only the even names are known.
         let nodes = Dictionary::from_keys(["a0", "a2", "a4", "a6", "a8"]);
         let edges = Dictionary::from_keys(["B"]);
         let extractor = Extractor::from_parts(FeatureSource::Items, nodes, edges, Dictionary::default(), 0);
@@ -399,7 +399,7 @@ fn same_features_as_crfpp() {
     }
 }
 
-/// CRFsuite's test items: as many items as tokens in the table they were made from, values and escapes included.
+/// CRFsuite's test items: as many items as tokens in the table they were made from, including values and escapes.
 #[test]
 fn reads_crfsuite_items() {
     let Some(folder) = fixtures("reads_crfsuite_items") else { return };

@@ -1,4 +1,4 @@
-//! The worked examples of `docs/decoders/funnel.md`: the paths, and what was opened on the way.
+//! The worked examples of `docs/decoders/funnel.md`: the paths, and the labels opened on the way.
 
 use kbest::decode::{Funnel, Viterbi};
 use kbest::{Decode, Edges, Lattice, Scratch};
@@ -49,5 +49,5 @@ fn the_worked_example_of_three_paths_is_true() {
     let viterbi = Viterbi.decode_kbest(&lattice, 3, &mut Scratch::new()).unwrap();
     assert_eq!(answer.paths, viterbi.paths);
     let counters = answer.counters.unwrap();
-    assert_eq!(counters.nodes_at, [3, 2, 2], "B at the first and at the last position besides");
+    assert_eq!(counters.nodes_at, [3, 2, 2], "also B at the first and at the last position");
 }

@@ -1,5 +1,5 @@
-//! Lattices that borrow nothing: an object keeps them beside their edges, threads take them along, and they answer as the
-//! borrowing ones do.
+//! Lattices that borrow nothing: an object keeps them together with their edges, threads own them, and they give the
+//! same answers as borrowing ones.
 
 use crate::common::{Case, exact_decoders};
 use kbest::lattice::Shape;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 fn can_be_kept_anywhere<T: Send + Sync + 'static>(_: &T) {}
 
-/// As a binding to another language has it: the lattice and its edges in one object, with the memory to decode it.
+/// As in a binding to another language: the lattice and its edges in one object, with the memory to decode it.
 struct Keeper {
     edges: Arc<Edges<f32>>,
     lattice: Lattice<'static, f32>,
@@ -65,7 +65,8 @@ fn threads_take_lattices_along() {
     }
 }
 
-/// Start and end scores and the selection of matrices are shared likewise; constraints change a lattice's own nodes only.
+/// Start and end scores and the selection of matrices are shared in the same way; constraints change only a lattice's
+/// own nodes.
 #[test]
 fn all_parts_can_be_shared() {
     let matrices = [0.0, 1.0].map(|score| Edges::uniform(2, score).unwrap());

@@ -1,5 +1,5 @@
-//! Models of other programs: small ones written here score as their formats say, and no bytes make an importer panic.
-//! What the programs themselves answered is compared in `import_fixtures.rs`.
+//! Models of other programs: small ones written here score as their formats specify, and no bytes make an importer
+//! panic. The answers of the programs themselves are compared in `import_fixtures.rs`.
 
 use crate::common::Random;
 use kbest::feature::FeatureBuffer;
@@ -16,7 +16,7 @@ const WAPITI: &str = "#mdl#2#8\n#rdr#4/1/0\n10:u0:%X[0,0],\n18:*1:%t[0,1,\"^t\"]
     4:Ä Y,\n#qrk#5\n4:u0:a,\n10:*1:truex#y,\n4:u0:b,\n1:b,\n4:b2:A,\n1=0x1.8p+0\n2=-0x1p-1\n3=2\n4=0x1p-2\n7=1.5\n8=4\n\
     13=-0x1.4p+1\n15=0x1p3\n";
 
-/// A model as CRFsuite writes it, but for its hash tables, which nobody needs to read it.
+/// A model as CRFsuite writes it, except for its hash tables, which are not needed to read it.
 fn crfsuite(labels: &[&[u8]], attributes: &[&[u8]], features: &[(u32, u32, u32, f64)]) -> Vec<u8> {
     fn push(out: &mut Vec<u8>, numbers: &[usize]) {
         numbers.iter().for_each(|&number| out.extend((number as u32).to_le_bytes()));
@@ -105,7 +105,8 @@ fn crfpp_scores() {
 fn wapiti_scores() {
     let model = import::wapiti(WAPITI.as_bytes(), "model").unwrap();
     assert_eq!(model.about()[0].1, "Wapiti text model, crf");
-    // u0:a [0, 1.5], *1:true [-0.5, 2] and [[0.25, 0], [0, 1.5]], u0:b [4, 0], b [[0, 0], [0, -2.5]], b2:A [[0, 8], [0, 0]]
+    // u0:a [0, 1.5], *1:true [-0.5, 2] and [[0.25, 0], [0, 1.5]], u0:b [4, 0], b [[0, 0], [0, -2.5]],
+    // b2:A [[0, 8], [0, 0]]
     let expected = two_positions([[-0.5, 3.5], [4.0, 0.0]], [[0.0, 8.0], [0.0, -2.5]]);
     assert_eq!(scores(&model, &sequence(&[["A", "t"], ["B", "s"]])), expected);
     let expected = two_positions([[4.0, 0.0], [-0.5, 3.5]], [[0.25, 0.0], [0.0, -1.0]]);
@@ -169,7 +170,7 @@ fn any_model_is_loaded_by_its_first_bytes() {
     assert!(matches!(Model::load_any(folder.path()), Err(Error::Io { .. })));
 }
 
-/// What cannot be read twice is read once: a pipe, whoever wrote the model that comes out of it.
+/// Input that cannot be read twice is read once: a pipe, whichever program wrote the model.
 #[cfg(target_os = "linux")]
 #[test]
 fn models_come_out_of_pipes() {
@@ -225,7 +226,7 @@ fn labels_with_many_weights_rank_first_and_keep_their_numbers() {
     let model = crfsuite(&[b"X", b"Y", b"Z"], &[b"a", b"b"], &features);
     let model = import::crfsuite(&model, "model").unwrap();
     assert_eq!(model.labels().names().collect::<Vec<_>>(), ["X", "Y", "Z"]);
-    assert_eq!(model.shared_edges().order(), Some(&[2, 0, 1][..]), "zeros are no weights");
+    assert_eq!(model.shared_edges().order(), Some(&[2, 0, 1][..]), "zeros are not weights");
     for (bytes, order) in [(CRFPP, [0, 1]), (WAPITI, [1, 0])] {
         let model = import::from_bytes(bytes.as_bytes(), "model").unwrap();
         assert_eq!(model.shared_edges().order(), Some(&order[..]), "{:?}", model.about());
@@ -369,7 +370,7 @@ fn crfsuite_errors_name_the_byte() {
     }
 }
 
-/// One link after the other into one long record that looks like all of them: memory must not follow their sum.
+/// One link after the other into one long record that looks like all of them: memory must not grow with their sum.
 #[test]
 fn strings_that_overlap_are_refused() {
     let mut inside = Vec::new();
@@ -390,7 +391,7 @@ fn strings_that_overlap_are_refused() {
     assert!(error.contains("strings that do not overlap"), "{error}");
 }
 
-/// Imports, and tags if that went well: nothing may panic.
+/// Imports, and tags if that succeeds: nothing may panic.
 fn try_out(bytes: &[u8], accepted: &mut usize) {
     let Ok(model) = import::from_bytes(bytes, "model") else { return };
     *accepted += 1;
@@ -437,6 +438,6 @@ fn damaged_models_never_panic() {
             }
             try_out(&bytes, &mut accepted);
         }
-        assert!(accepted > 50, "of the damaged models some are still models: {accepted}");
+        assert!(accepted > 50, "some of the damaged models are still models: {accepted}");
     }
 }

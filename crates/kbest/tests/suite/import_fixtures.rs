@@ -11,7 +11,7 @@ use kbest::{Decode, Decoder, LabelId, MarginalScratch, Marginals, Model, Scratch
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Paths whose scores are this close may stand in either order: sums in single precision say no more.
+/// Paths whose scores are this close may come in either order: sums in single precision cannot separate them.
 const TIE: f32 = 2e-4;
 
 fn fixtures(test: &str) -> Option<PathBuf> {
@@ -22,14 +22,14 @@ fn fixtures(test: &str) -> Option<PathBuf> {
     folder
 }
 
-/// A path as a program printed it: what stands in its first line, and labels with what stands behind the slash.
+/// A path as a program printed it: its first line, and labels with the text after the slash.
 struct Answer {
     score: Option<f64>,
     labels: Vec<String>,
     confidences: Vec<f64>,
 }
 
-/// Answers out of columns; `# rank score` or `# score` begins one, if scores were asked for.
+/// Answers from columns; `# rank score` or `# score` begins one, if scores were requested.
 fn answers(path: &Path) -> Vec<Answer> {
     let text = fs::read_to_string(path).unwrap();
     let mut answers = Vec::new();
@@ -56,7 +56,7 @@ fn ids(model: &Model, labels: &[String]) -> Vec<LabelId> {
 }
 
 /// Compares the `k` best paths of every sequence with the answers, of which there are `k` for each. Returns how many
-/// stand at another rank because of a tie.
+/// have another rank because of a tie.
 fn compare(
     model: &Model,
     data: &Path,

@@ -1,9 +1,9 @@
 //! The chain of trust for k-best: enumeration of all paths -> every exact k-best decoder, k-best Viterbi among them;
 //! on lattices too large to enumerate, k-best Viterbi -> all others.
 //!
-//! Among equal scores the order is left open (but the first path, which is plain Viterbi's), so lists are compared by
-//! score; that each path is legal, distinct and worth the score it claims makes them right. Up to 20,000 paths are
-//! enumerated: five positions of seven labels, or three of twenty-seven.
+//! Among equal scores the order is unspecified (except for the first path, which is plain Viterbi's), so lists are
+//! compared by score; they are correct if each path is also legal, distinct and has the score it claims. Up to 20,000
+//! paths are enumerated: five positions of seven labels, or three of twenty-seven.
 
 use crate::common::{Case, enumerate, exact_kbest_decoders, soak_seeds};
 use kbest::decode::{Viterbi, kbest_iter};
@@ -11,10 +11,10 @@ use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// Most paths to enumerate.
+/// The largest number of paths to enumerate.
 const ENUMERATED: usize = 20_000;
 
-/// What every list of best paths must be, whatever the scores.
+/// The properties of every list of best paths, whatever the scores.
 fn check_list<S: Float>(
     lattice: &Lattice<'_, S>,
     k: usize,
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// `make soak`: a lattice for every hundred of one path.
+/// `make soak`: one lattice for every hundred decoded for one path.
 #[test]
 #[ignore = "long: run by `make soak`"]
 fn soak() {
@@ -161,8 +161,8 @@ fn very_many_paths() {
     }
 }
 
-/// What a decoder remembers of earlier lattices and other `k` (the funnel: how much was lost) may change its way, not its
-/// answer.
+/// What a decoder remembers from earlier lattices and other `k` (the funnel: losses) may change how it searches, not
+/// its answer.
 #[test]
 fn answers_do_not_depend_on_what_came_before() {
     let (mut single, mut double) = (Scratch::new(), Scratch::new());
@@ -198,7 +198,7 @@ fn lists_are_merged_at_the_right_index() {
     }
 }
 
-/// Ties beyond number: every one of `3^60` paths scores the same, and a thousand distinct ones are wanted.
+/// Countless ties: every one of `3^60` paths scores the same, and a thousand distinct ones are wanted.
 #[test]
 fn all_paths_equal() {
     let edges = Edges::dense(3, vec![0.0f32; 9]).unwrap();
@@ -210,7 +210,7 @@ fn all_paths_equal() {
     }
 }
 
-/// Where sums may overflow, what paths lose says nothing; they are found all the same.
+/// Where sums may overflow, losses are meaningless; the paths are found nevertheless.
 #[test]
 fn scores_near_the_end_of_the_range() {
     let edges = Edges::dense(2, vec![0.0f32; 4]).unwrap();

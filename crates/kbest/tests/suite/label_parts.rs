@@ -1,7 +1,7 @@
-//! Labels with parts: trained, saved and gone on with, mixed and voted, with every exact decoder.
+//! Labels with parts: trained, saved and resumed, mixed and voted, with every exact decoder.
 //!
-//! The data is a small made language: a stem says the word class, an ending case and number, and adjectives agree with
-//! the nouns that follow. Most combinations are rare, so that weights of parts must carry over.
+//! The data is a small artificial language: a stem determines the word class, an ending the case and number, and
+//! adjectives agree with the nouns that follow. Most combinations are rare, so weights of parts must generalise.
 
 use kbest::decode::Decoder;
 use kbest::feature::{FeatureBuffer, FeatureSource, Preset};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const CASES: usize = 7;
 const NUMBERS: [&str; 3] = ["Sing", "Dual", "Plur"];
 
-/// A generator of numbers: xorshift.
+/// A random number generator: xorshift.
 struct Random(u64);
 
 impl Random {
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Phrases of an adjective and a noun; the noun's ending does not tell its case apart from the next one.
+/// Phrases of an adjective and a noun; the noun's ending does not distinguish its case from the next one.
 fn corpus(sequences: usize, seed: u64) -> Vec<Sequence> {
     let mut random = Random(seed);
     let one = |random: &mut Random| {
@@ -130,7 +130,7 @@ fn training_goes_on_where_it_was_saved() {
         resumed.epoch(&mut |_| ()).unwrap();
         assert_eq!(state(&resumed), state(&trained(&data, options, 3)));
     }
-    // Columns of parts are no labels of a training set without parts.
+    // Columns of parts are not labels of a training set without parts.
     let without = TrainingSet::new(&train, FeatureSource::Preset(Preset::Morphology), 1)
         .unwrap()
         .with_label_parts(false);
@@ -172,7 +172,7 @@ fn a_score_is_the_labels_weights_and_those_of_its_parts() {
                     rows.map(|row| row.iter().find(|&(c, _)| c == column).map_or(0.0, |(_, weight)| weight))
                         .sum()
                 };
-                // Weights that were never averaged are whole numbers, so that sums are exact.
+                // Weights that were never averaged are whole numbers, so sums are exact.
                 assert_eq!(lattice.node_row(t)[y as usize], columns.map(of_column).sum::<f32>());
             }
         }

@@ -1,8 +1,8 @@
-//! `ARCHITECTURE.md` is true: modules use only what its table of layers allows, the table names every module, and
+//! `ARCHITECTURE.md` is correct: modules use only what its table of layers allows, the table names every module, and
 //! `unsafe` stays under `kernel/`.
 //!
-//! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of a file,
-//! and files named `tests.rs`) may use what they like; comments do not count.
+//! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of
+//! a file, and files named `tests.rs`) may use what they like; comments do not count.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What the table says of one module.
+/// The table's rule for one module.
 #[derive(Debug, Clone, PartialEq)]
 struct Rule {
     layer: usize,
-    /// Modules of lower layers that it must not use all the same.
+    /// Modules of lower layers that it must nevertheless not use.
     but_not: Vec<String>,
 }
 
-/// Words in backquotes.
+/// Words in backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(String::from).collect()
 }
@@ -38,7 +38,7 @@ fn rules() -> BTreeMap<String, Rule> {
         let but_not = cells.get(3).map(|cell| quoted(cell)).unwrap_or_default();
         for module in quoted(cells[1]) {
             let rule = Rule { layer, but_not: but_not.clone() };
-            assert!(rules.insert(module.clone(), rule).is_none(), "`{module}` stands twice in the table");
+            assert!(rules.insert(module.clone(), rule).is_none(), "`{module}` is listed twice in the table");
         }
     }
     rules
@@ -141,7 +141,7 @@ fn modules_use_only_lower_layers() {
             );
         }
     }
-    assert!(seen > 50, "only {seen} uses were found: this test no longer reads the sources right");
+    assert!(seen > 50, "only {seen} uses were found: this test no longer reads the sources correctly");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn unsafe_stays_in_the_kernels() {
             }
             for (number, line) in code(&path, &text).lines().enumerate() {
                 let found = line.split(|c| !is_word(c)).any(|word| word == "unsafe" || word == "unsafe_code");
-                assert!(!found, "{krate}/{}:{}: `unsafe` outside of kernel/", path.display(), number + 1);
+                assert!(!found, "{krate}/{}:{}: `unsafe` outside kernel/", path.display(), number + 1);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Paths on demand against the enumeration of all paths: every path, in order, none twice, no end too early.
+//! Paths on demand against the enumeration of all paths: every path, in order, none twice, none missing.
 
 use crate::common::{Case, Numbers, enumerate};
 use kbest::decode::KbestIter;
@@ -80,7 +80,7 @@ proptest! {
     }
 }
 
-/// Iterators that keep their lattices outlive the place where they were made, and go to other threads.
+/// Iterators that own their lattices outlive the scope in which they were made, and can be sent to other threads.
 #[test]
 fn an_iterator_may_own_its_lattice() {
     fn may_be_kept<T: Send + 'static>() {}

@@ -1,5 +1,5 @@
-//! All tests of the library's public face, in one program: decoders are generic, and compiling them once for all tests takes
-//! a fraction of the time of compiling them for each.
+//! All tests of the library's public API, in one program: decoders are generic, and compiling them once for all tests
+//! takes a fraction of the time of compiling them for each.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // tests may panic, and say what they did not run
 

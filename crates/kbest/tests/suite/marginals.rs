@@ -1,10 +1,10 @@
-//! Forward-backward against the sum over all paths, one by one; then what enumeration cannot reach: long sequences,
-//! many labels, the ends of the number range.
+//! Forward-backward against the sum over all paths, one by one; then cases that cannot be enumerated: long sequences,
+//! many labels, the limits of the number range.
 //!
-//! **Tolerance.** With unit roundoff `u = 2^-53`, a logarithm of magnitude `M` made of `2T + 1` scores is off by at most
-//! about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of exponentials and
-//! logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` a step. An error in a logarithm is a
-//! relative error of a probability.
+//! **Tolerance.** With unit roundoff `u = 2^-53`, a logarithm of magnitude `M` computed from `2T + 1` scores is off by
+//! at most about `(2T + 1) M u`, on both sides of a comparison; a step adds `L` products and a few roundings of
+//! exponentials and logarithms: `(L + 40) u`. Factors of dense `f32` edges add `2^-24` per step. An error in a
+//! logarithm is a relative error of a probability.
 
 use crate::common::{Case, EDGE_KINDS, EdgeKind, Numbers, Random, cast, enumerate};
 use kbest::decode::Viterbi;
@@ -45,14 +45,14 @@ impl Reference {
         };
         let paths: Vec<_> = enumerate(lattice).into_iter().map(|p| (score(&p.labels), p.labels)).collect();
         let top = paths.iter().map(|p| p.0).fold(NO, f64::max);
-        // Of sums like `1e30 + ln 2` only the difference to the top is known well.
+        // Of sums like `1e30 + ln 2`, only the difference to the top is accurate.
         let log_sum = sum(paths.iter().map(|p| (p.0 - top).exp())).ln();
         let log_partition = top + log_sum;
         let paths = paths.into_iter().map(|(score, labels)| (labels, score - top - log_sum)).collect();
         Reference { paths, log_partition }
     }
 
-    /// Probability of all paths for which something holds.
+    /// Probability of all paths for which a condition holds.
     fn probability(&self, holds: impl Fn(&[u32]) -> bool) -> f64 {
         sum(self.paths.iter().filter(|(path, _)| holds(path)).map(|(_, log)| log.exp()))
     }
@@ -75,7 +75,7 @@ fn close(got: f64, expected: f64, tolerance: f64, what: impl std::fmt::Display) 
     );
 }
 
-/// Everything that can be asked, against all paths.
+/// Every result, against all paths.
 fn check<S: Float>(case: &Case, scratch: &mut MarginalScratch, tolerance: f64) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
@@ -85,7 +85,7 @@ fn check<S: Float>(case: &Case, scratch: &mut MarginalScratch, tolerance: f64) {
         assert_eq!(log_partition(&lattice, scratch).err(), Some(Error::NoPath), "{case:?}");
         return;
     }
-    // Near `log Z` itself the number's own precision counts.
+    // For `log Z` itself, the precision of the number counts.
     let wide = tolerance + 8.0 * f64::EPSILON * reference.log_partition.abs();
     close(
         log_partition(&lattice, scratch).unwrap(),
@@ -118,7 +118,7 @@ fn check<S: Float>(case: &Case, scratch: &mut MarginalScratch, tolerance: f64) {
     check_sums(case, &edges, &found, tolerance);
     for (path, expected) in &reference.paths {
         let got = found.path_log_probability(path).unwrap();
-        // A logarithm as large as the scores has their precision only.
+        // A logarithm as large as the scores has only their precision.
         let wide = tolerance + 8.0 * f64::EPSILON * expected.abs();
         close(got, *expected, wide, format!("path {path:?} of {case:?}"));
     }
@@ -126,7 +126,7 @@ fn check<S: Float>(case: &Case, scratch: &mut MarginalScratch, tolerance: f64) {
     for (t, (&y, &posterior)) in likeliest.labels.iter().zip(&likeliest.posteriors).enumerate() {
         let row = found.node(t);
         assert_eq!(posterior, row[y as usize]);
-        assert!(row[..y as usize].iter().all(|&other| other < posterior), "the lowest of equals");
+        assert!(row[..y as usize].iter().all(|&other| other < posterior), "the lowest label on a tie");
         assert!(row.iter().all(|&other| other <= posterior));
     }
     assert_eq!(likeliest.labels.len(), case.positions);
@@ -166,7 +166,7 @@ fn check_pairs<S: Float>(case: &Case, found: &kbest::Marginals<'_, S>, summed: &
     }
 }
 
-/// The sums that take the edges' exponentials out against those that do not, over the sequence twice.
+/// Sums with the edges' exponentials factored out against sums without, over the sequence twice.
 fn check_sums<S: Float>(case: &Case, edges: &Edges<S>, found: &kbest::Marginals<'_, S>, tolerance: f64) {
     let mut sums = PairSums::new();
     if matches!(case.kind, EdgeKind::PerPosition | EdgeKind::Selected | EdgeKind::Callback) {
@@ -180,7 +180,7 @@ fn check_sums<S: Float>(case: &Case, edges: &Edges<S>, found: &kbest::Marginals<
     found.accumulate_edges(2.0, |p, y, value| accumulated[p * case.labels + y] += value);
     let mut last = None;
     sums.visit(edges, |p, y, got| {
-        assert!(last.replace((p, y)).is_none_or(|last| last < (p, y)), "pairs rise");
+        assert!(last.replace((p, y)).is_none_or(|last| last < (p, y)), "pairs are ascending");
         let expected = std::mem::take(&mut accumulated[p * case.labels + y]);
         let total = 4.0 * tolerance * case.positions as f64;
         close(got, expected, total, format!("sum of {p} to {y} of {case:?}"));
@@ -211,7 +211,7 @@ proptest! {
         check::<f32>(&case, &mut scratch, tolerance::<f32>(&case));
     }
 
-    /// Spreads of a hundred to some ten thousand: most factors are lost, so the exact sums are what is tested.
+    /// Spreads of a hundred to some ten thousand: most factors are lost, so this tests the exact sums.
     #[test]
     fn large_spreads_equal_enumeration(seed in any::<u64>(), factor in prop::sample::select(vec![16.0, 64.0, 1024.0])) {
         let case = scaled(&Case::random(seed, 4, 5), factor);
@@ -231,7 +231,7 @@ proptest! {
         }
     }
 
-    /// Offsets common to all nodes or edges of a step cost no precision: they are taken out first.
+    /// Offsets common to all nodes or edges of a step cost no precision: they are subtracted first.
     #[test]
     fn large_offsets_equal_enumeration(seed in any::<u64>(), exponent in 10i32..40) {
         let mut case = Case::random(seed, 4, 5);
@@ -274,7 +274,7 @@ fn find_the_best<S: Float>(case: &Case) {
     }
 }
 
-/// Every edge kind is among the random cases, with and without a legal path.
+/// Every kind of edges occurs among the random cases, with and without a legal path.
 #[test]
 fn the_cases_cover_every_kind() {
     for kind in EDGE_KINDS {
@@ -289,7 +289,7 @@ fn the_cases_cover_every_kind() {
     }
 }
 
-/// A random sparse matrix as all shapes: the same posteriors. Large enough for the vector kernels, the sparse view of
+/// A random sparse matrix in all shapes: the same posteriors. Large enough for the vector kernels, the sparse view of
 /// dense edges, and both passes of the product.
 fn shapes_agree<S: Float>(labels: usize, base: f64, spread: f64, node_spread: f64, seed: u64) {
     let mut r = Random::new(seed);
@@ -309,8 +309,8 @@ fn shapes_agree<S: Float>(labels: usize, base: f64, spread: f64, node_spread: f6
         cast(&(0..positions * labels).map(|_| (r.unit() * node_spread).floor()).collect::<Vec<_>>());
     let sparse = Edges::<S>::sparse(labels, S::from_f64(base), &from, &to, &cast::<S>(&scores)).unwrap();
     let dense = Edges::<S>::dense(labels, cast::<S>(&matrix)).unwrap();
-    // Two values instead of one base: nothing for the sparse view, so the product is used; same posteriors, because what
-    // is added to a whole column can be taken from the nodes.
+    // Two values instead of one base: the sparse view is useless, so the product is used; same posteriors, because a
+    // number added to a whole column can be subtracted from the nodes.
     let shifted: Vec<f64> =
         (0..labels * labels).map(|i| matrix[i] + f64::from((i % labels % 8) as u32)).collect();
     let product = Edges::<S>::dense(labels, cast::<S>(&shifted)).unwrap();
@@ -356,7 +356,7 @@ fn shapes_agree_on_many_labels() {
     }
 }
 
-/// A dominant label from which half of the labels are forbidden: what is left after the subtraction is `exp(-gap)` of
+/// A dominant label from which half of the labels are forbidden: the remainder after the subtraction is `exp(-gap)` of
 /// all weights.
 #[test]
 fn cancelled_sums_are_noticed() {
@@ -399,10 +399,10 @@ fn the_empty_sequence_and_single_labels() {
     assert_eq!(found.path_log_probability(&[0, 0, 0]).unwrap(), 0.0);
 }
 
-/// Ties go to the lowest label; the likeliest labels need not be a path at all.
+/// Ties go to the lowest label; the most likely labels need not be a legal path.
 #[test]
 fn posterior_decoding_is_not_the_best_path() {
-    // 0 -> 1 is the single best path; label 3 is likeliest at both positions, but 3 -> 3 is forbidden.
+    // 0 -> 1 is the single best path; label 3 is the most likely at both positions, but 3 -> 3 is forbidden.
     let mut scores = vec![NO; 16];
     scores[1] = 1.0;
     for y in 0..3 {
@@ -426,7 +426,7 @@ fn posterior_decoding_is_not_the_best_path() {
     assert_eq!(found.posterior_path().labels, [1, 0]);
 }
 
-/// A sum that does not drift itself: what each addition rounds away is added at the end.
+/// A sum that does not drift: the rounding errors of all additions are added at the end.
 fn sum(terms: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut error) = (0.0f64, 0.0);
     for term in terms {
@@ -469,7 +469,7 @@ fn long_sequences_neither_overflow_nor_drift() {
     }
 }
 
-/// Long, dependent, and with strong edges: the forward sums alone say the same as posteriors of neighbouring pairs.
+/// Long, dependent, and with strong edges: posteriors agree with those of neighbouring pairs.
 #[test]
 fn pairs_sum_to_their_labels() {
     let (positions, labels) = (300, 40);
@@ -505,7 +505,7 @@ fn no_legal_path_is_an_error() {
     let free = Edges::dense(2, vec![0.0; 4]).unwrap();
     let lattice = Lattice::new(vec![0.0; 4], &free).unwrap().with_end(vec![NO, NO]).unwrap();
     assert_eq!(marginals(&lattice, &mut scratch).err(), Some(Error::NoPath));
-    // The memory is good for the next sequence.
+    // The memory can be used for the next sequence.
     let lattice = Lattice::new(vec![0.0; 4], &free).unwrap();
     close(marginals(&lattice, &mut scratch).unwrap().log_partition(), 4f64.ln(), 1e-14, "four paths");
 }

@@ -1,7 +1,7 @@
-//! The model file: what is saved is loaded, damage is found, and a hostile file does no harm.
+//! The model file: saved models load unchanged, damage is detected, and a hostile file does no harm.
 //!
-//! The container is read and written here once more, as `docs/formats/model-file.md` describes it, so that sections can be
-//! changed and given the right checksums again: what the checksums would catch must not be all that protects.
+//! The container is read and written here independently, as `docs/formats/model-file.md` describes it, so that sections
+//! can be changed and given correct checksums again: checksums must not be the only protection.
 
 use crate::common::Random;
 use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
@@ -99,7 +99,7 @@ fn what_is_saved_is_loaded() {
             all.iter().flat_map(|dictionary| dictionary.keys()).map(<[u8]>::to_vec).collect()
         };
         assert_eq!(keys(&loaded), keys(&model));
-        std::fs::remove_file(&path).unwrap(); // the map stays
+        std::fs::remove_file(&path).unwrap(); // the map stays valid
         let expected = answers(model);
         assert!(expected.len() > 30);
         assert_eq!(answers(loaded), expected, "{source:?}");
@@ -277,7 +277,7 @@ fn the_format_of_the_text_is_remembered() {
     assert_eq!(error.to_string(), "f: expected five words that describe the text format, got 4");
 }
 
-/// Before there was a section for it, the format stood among the texts about the model.
+/// Before there was a section for it, the format was stored among the texts about the model.
 #[test]
 fn remarks_on_the_format_are_understood() {
     let loaded = |remarks: &[(&str, &str)]| {
@@ -293,7 +293,7 @@ fn remarks_on_the_format_are_understood() {
     assert_eq!(loaded(&[("format", "columns"), ("tabs", "yes")]), is("columns, separator tab", ""));
     let conllu = [("format", "conllu"), ("label", "upos+feats"), ("fields", "form,lemma"), ("x", "")];
     assert_eq!(loaded(&conllu), is("conllu, label upos+feats, fields form,lemma", "x"));
-    // Other texts by these names are nobody's business.
+    // Other texts with these names are left alone.
     assert_eq!(loaded(&[("format", "jsonl"), ("label", "of wine")]), is("jsonl", "label"));
     assert_eq!(loaded(&[("format", "octavo"), ("tabs", "")]), (None, "format tabs".into()));
     assert_eq!(loaded(&[("tabs", "yes"), ("label", "upos")]), (None, "tabs label".into()));
@@ -329,7 +329,7 @@ fn models_of_earlier_days_tag_as_ever() {
 fn full_tables_are_refused() {
     let whole = take_apart(&small().to_bytes().unwrap());
     let at = whole.iter().position(|(name, _)| name == "nodes.slots").unwrap();
-    // Every slot the first key, with a tag that no key has: a search would never end.
+    // Every slot has the first key, with a tag that no key has: a search would never end.
     let mut sections = whole;
     sections[at].1 = 1u64.to_le_bytes().repeat(sections[at].1.len() / 8);
     let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
@@ -402,7 +402,7 @@ proptest! {
     }
 }
 
-/// Every number of every array, one at a time, with the checksums right.
+/// Every number of every array, one at a time, with correct checksums.
 #[test]
 fn no_single_number_does_harm() {
     let whole = take_apart(&small().to_bytes().unwrap());
@@ -607,7 +607,7 @@ fn files_appear_when_they_are_complete() {
     assert_eq!(
         (std::fs::read_to_string(&path).unwrap().as_str(), entries()),
         ("old", 1),
-        "as if never begun"
+        "as if it had never started"
     );
     let mut file = WholeFile::create(&path).unwrap();
     file.write_all(b"new").unwrap();

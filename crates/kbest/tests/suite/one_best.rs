@@ -1,8 +1,8 @@
 //! The chain of trust for 1-best: enumeration of all paths -> plain Viterbi -> every other exact decoder.
 //!
-//! Small cases (up to a few thousand paths) are enumerated; larger ones are compared with Viterbi, which by then is
-//! trusted. With whole numbers sums are exact and ties frequent, so score *and* path must be equal; with real numbers
-//! the forward order of additions is the judge's, so they must be equal there too.
+//! Small cases (up to a few thousand paths) are enumerated; larger ones are compared with Viterbi, which is trusted by
+//! then. With whole numbers, sums are exact and ties frequent, so score *and* path must be equal; with real numbers the
+//! forward order of additions is the judge's, so they must be equal there, too.
 
 use crate::common::{Case, enumerate, exact_decoders, soak_seeds};
 use kbest::decode::{Auto, Engines, Viterbi};
@@ -35,7 +35,7 @@ fn all_agree<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decode
         let answer = decoder.decode(&lattice, scratch);
         match (&expected, &answer) {
             (Ok(expected), Ok(answer)) => {
-                assert!(answer.exact, "{decoder:?} is not sure of {case:?}");
+                assert!(answer.exact, "{decoder:?} does not claim to be exact for {case:?}");
                 assert_eq!(answer.best(), expected.best(), "{decoder:?} on {case:?}");
                 assert_eq!(lattice.path_score(&answer.best().labels).unwrap(), answer.best().score);
             }
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// `make soak`: as long as `KBEST_SOAK` says (number of lattices), no sooner.
+/// `make soak`: runs `KBEST_SOAK` lattices.
 #[test]
 #[ignore = "long: run by `make soak`"]
 fn soak() {

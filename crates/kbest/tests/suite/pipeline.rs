@@ -1,4 +1,5 @@
-//! Many threads, one order: results do not depend on their number, failures come in their place, and nothing hangs.
+//! Many threads, one order: results do not depend on the number of threads, failures come in their place, and nothing
+//! hangs.
 
 use kbest::model::import;
 use kbest::pipeline::{Pipeline, in_order};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
-/// Work that takes the longer the more the number is a power of two, so that threads overtake one another.
+/// Work that takes longer the more often two divides the number plus one, so that threads overtake one another.
 fn slow(number: usize) -> usize {
     thread::sleep(Duration::from_micros((number as u64 + 1).trailing_zeros().into()));
     number + 1
@@ -30,7 +31,7 @@ fn results_come_in_order_on_any_number_of_threads() {
         assert!(in_order(0..50, |_| 1_000_000, vec![slow; threads]).eq(1..=50));
         assert!(in_order(0..500, |_| 0, vec![slow; threads]).eq(1..=500));
     }
-    assert_eq!(in_order(0..9, |_| 1, Vec::<fn(usize) -> usize>::new()).next(), None, "nobody works");
+    assert_eq!(in_order(0..9, |_| 1, Vec::<fn(usize) -> usize>::new()).next(), None, "no workers");
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_panic_comes_behind_all_that_was_before_it() {
     for threads in THREADS {
         for culprit in [0, 1, 200, 1999] {
             let worker = move |item: usize| {
-                // Those behind it fail, too, and sooner: the first in order is the one that counts.
+                // Later ones fail, too, and sooner: the first one in order counts.
                 assert!(item < culprit, "{item} is too much");
                 slow(item)
             };
@@ -59,7 +60,7 @@ fn a_panic_comes_behind_all_that_was_before_it() {
             assert!(before.into_iter().eq(1..=culprit), "{threads} threads");
             let panic = catch_unwind(AssertUnwindSafe(|| results.next())).unwrap_err();
             assert_eq!(panic.downcast_ref::<String>().unwrap(), &format!("{culprit} is too much"));
-            assert_eq!(results.next(), None, "after it there is nothing");
+            assert_eq!(results.next(), None, "nothing comes after it");
         }
     }
 }
@@ -131,7 +132,7 @@ fn batches_are_used_again() {
             results.push(batch.number);
         }
         assert!(results.into_iter().eq((0..1000).map(|number| 2 * number)));
-        assert!(*made.lock().unwrap() <= 4 * threads, "batches that were made anew");
+        assert!(*made.lock().unwrap() <= 4 * threads, "batches are reused");
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the papers prove about the work of staggered decoding and A*, checked by counters (never by the clock).
+//! What the papers prove about the work of staggered decoding and A*, checked by counters (never by timing).
 //!
 //! Kaji et al. (2010): Lemma 2 (at most `log2 L + 1` rounds), Theorem 2 (`T` at best, `4/3 T L^2` at worst; `T L` at
-//! best with the beam of one, section 3.5). Huang et al. (2012), section 4.1: A* opens one node a position at best.
+//! best with the beam of one, section 3.5). Huang et al. (2012), section 4.1: A* opens one node per position at best.
 
 use crate::common::{Case, Random};
 use kbest::decode::{Astar, Expansion, Heuristic, IterativeAstar, Staggered, Viterbi};
@@ -22,8 +22,8 @@ fn levels(labels: usize) -> u64 {
     labels.next_power_of_two().trailing_zeros().into()
 }
 
-/// Edges that staggered decoding reads at most: in round `m` columns have `2^m` active labels and a degenerate one, but
-/// the last round has all `L` and none; before that the beam of one reads `L` a step.
+/// The largest number of edges that staggered decoding reads: in round `m`, columns have `2^m` active labels and a
+/// degenerate one, but the last round has all `L` and none; before that, the beam of one reads `L` per step.
 fn most_edges(positions: usize, labels: usize) -> u64 {
     let (steps, labels) = (positions as u64 - 1, labels as u64);
     let growing: u64 = (0..levels(labels as usize)).map(|m| (2u64.pow(m as u32) + 1).pow(2)).sum();
@@ -49,8 +49,8 @@ fn one_round_if_the_first_label_wins_everywhere() {
     for decoder in BOTH {
         let counters = counters(&decoder, &lattice);
         assert_eq!(counters.rounds, 1, "{decoder:?}");
-        assert_eq!(counters.nodes, 2 * positions as u64, "an active and a degenerate label a column");
-        // Four edges a step, and those of the beam of one.
+        assert_eq!(counters.nodes, 2 * positions as u64, "an active and a degenerate label per column");
+        // Four edges per step, and those of the beam of one.
         assert_eq!(counters.edges, (positions as u64 - 1) * (4 + labels as u64), "{decoder:?}");
     }
     let counters = counters(&IterativeAstar, &lattice);
@@ -65,7 +65,7 @@ fn more_active_labels_only_where_the_path_needs_them() {
     nodes[17 * labels + 200] = 50.0;
     let lattice = Lattice::new(nodes, &edges).unwrap();
     let (all, on_path) = (counters(&BOTH[0], &lattice), counters(&BOTH[1], &lattice));
-    // Label 200 becomes active in the last round, whichever columns grow with it.
+    // Label 200 becomes active in the last round, whatever columns grow.
     assert!(on_path.edges < all.edges, "{} < {}", on_path.edges, all.edges);
     let elsewhere = |t: usize| t.abs_diff(17) > 1;
     let most =
@@ -124,7 +124,7 @@ fn a_star_opens_one_node_a_position_at_best() {
     let (positions, labels) = (30, 60);
     let (nodes, edges) = first_label_wins(positions, labels, (0..labels as u32).collect());
     let lattice = Lattice::new(nodes, &edges).unwrap();
-    // 64 active labels are all of them: an estimate equal to the truth.
+    // 64 active labels are all of them: the estimate is exact.
     let counters = counters(&Astar { heuristic: Heuristic::M6 }, &lattice);
     let backward = (positions as u64 - 1) * (labels * labels) as u64;
     assert_eq!(counters.nodes, positions as u64 - 1, "the last position needs no opening");

@@ -1,4 +1,4 @@
-//! The artificial language keeps its promises: the same for a seed, all labels, Zipf's law, ambiguity that the
+//! The artificial language keeps its promises: the same for the same seed, all labels, Zipf's law, ambiguity that the
 //! neighbours resolve, unknown words that can be guessed.
 
 use kbest::Sequence;
@@ -25,14 +25,14 @@ impl Counts {
     }
 }
 
-/// What a tagger by counts looks at, the most telling first; the suffixes make it guess unknown words.
+/// The contexts that a counting tagger uses, the most informative first; suffixes let it guess unknown words.
 fn contexts(word: &str, previous: Option<&str>) -> Vec<String> {
     let letters = word.chars().count();
     let ends = std::iter::once(format!("={word}"))
         .chain((1..=6.min(letters)).rev().map(|n| word.chars().skip(letters - n).collect::<String>()));
     let ends: Vec<String> = ends.chain([String::new()]).collect();
     let behind = ends.iter().filter_map(|end| previous.map(|previous| format!("{previous} {end}")));
-    // A word that is known tells more without its neighbour than its end does with it.
+    // A known word says more without its neighbour than its suffix does with it.
     let mut all: Vec<String> = behind.collect();
     let whole = ends[0].clone();
     all.insert(all.len().min(1), whole);
@@ -40,7 +40,7 @@ fn contexts(word: &str, previous: Option<&str>) -> Vec<String> {
     all
 }
 
-/// Shares of right labels: of all words, of unknown ones; and the share of unknown ones.
+/// Accuracy on all words and on unknown ones; and the share of unknown ones.
 fn accuracy(
     train: &[Vec<(String, String)>],
     test: &[Vec<(String, String)>],
@@ -81,7 +81,7 @@ fn a_seed_says_it_all() {
     assert_eq!(text(1, 0), text(1, 0));
     assert_ne!(text(1, 0), text(1, 1));
     assert_ne!(text(1, 0), text(2, 0));
-    // Pinned: files made from a seed must never change, on no machine.
+    // Pinned: files generated from a seed must never change, on any machine.
     let language = Language::new(60, 1).unwrap();
     let start = tokens(&language, 0, 50);
     assert_eq!((start[0][0].0.as_str(), start[0][0].1.as_str()), ("duref", "Noun|Case=0|Num=0|Kind=0"));
@@ -110,7 +110,7 @@ fn as_many_sentences_as_labels_hold_every_label() {
                 names.remove(sequence.label(t).unwrap());
             });
         }
-        assert!(names.is_empty(), "{labels} labels: {names:?} never came");
+        assert!(names.is_empty(), "{labels} labels: {names:?} never occurred");
     }
     assert!(Language::new(1, 1).is_err() && Language::new(MOST_LABELS + 1, 1).is_err());
 }
@@ -142,13 +142,13 @@ fn words_follow_zipfs_law() {
     }
     let mut counts: Vec<usize> = counts.into_values().collect();
     counts.sort_by_key(|&count| std::cmp::Reverse(count));
-    // On a line in logarithms: a tenth as frequent, or somewhat less so, at a rank ten times as high.
+    // A straight line in logarithms: a tenth as frequent, or somewhat less, at a rank ten times as high.
     for rank in [10, 100] {
         let ratio = counts[rank - 1] as f64 / counts[10 * rank - 1] as f64;
         assert!((4.0..25.0).contains(&ratio), "rank {rank}: {ratio}");
     }
     let once = counts.iter().filter(|&&count| count == 1).count();
-    assert!(once * 3 > counts.len(), "{once} of {} words came once", counts.len());
+    assert!(once * 3 > counts.len(), "{once} of {} words occurred once", counts.len());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn neighbours_tell_what_a_word_does_not() {
             counts
         });
         let most = often.values().fold(0.0, |a: f64, &b| a.max(b)) / often.values().sum::<f64>();
-        assert!(unknown_word > most + 0.1, "their ends say nothing: {told}");
+        assert!(unknown_word > most + 0.1, "their suffixes say nothing: {told}");
         assert!(unknown_previous > unknown_word, "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Trainers learn, and what they learn depends on data, options and seed alone.
+//! Trainers learn, and what they learn depends only on data, options and seed.
 
 use kbest::decode::Beam;
 use kbest::feature::{FeatureSource, Preset};
@@ -45,7 +45,7 @@ fn accuracy(model: Model, sequences: &[Sequence]) -> f64 {
 /// (feature, label, weight) and (from, to, weight).
 type Weights = (Vec<(u32, u32, f32)>, Vec<(u32, u32, f32)>);
 
-/// Everything a model weighs, in a form that can be compared.
+/// All weights of a model, in a form that can be compared.
 fn weights(model: &Model) -> Weights {
     let nodes = (0..model.nodes().features() as u32)
         .flat_map(|id| model.nodes().row(id).iter().map(|(y, weight)| (id, y, weight)).collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn every_kind_of_perceptron_learns() {
     for (name, options) in kinds {
         let model = trained(&data, options, 4).model().unwrap();
         let accuracy = accuracy(model, &test);
-        assert!(accuracy > 0.5, "{name} has not learnt: {accuracy}");
+        assert!(accuracy > 0.5, "{name} has not learned: {accuracy}");
     }
 }
 
@@ -134,7 +134,7 @@ fn the_average_is_the_mean_of_the_weights_after_every_sequence() {
             sums[change.label as usize] += f64::from(change.by) * f64::from(after);
         }
         for (y, weight) in averaged.nodes().row(feature).iter() {
-            // One moment more than sequences: the beginning, when all weights were zero.
+            // One more state than there are sequences: the beginning, when all weights were zero.
             let expected = sums[y as usize] / f64::from(moments + 1);
             assert!((f64::from(weight) - expected).abs() < 1e-6, "{weight} {expected}");
         }
@@ -227,7 +227,8 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
 
 #[test]
 fn edges_that_look_at_the_input_are_learnt() {
-    // The label repeats after `same` and changes after `other`: no node feature and no plain label bigram tells.
+    // The label repeats after `same` and changes after `other`: no node feature and no plain label bigram determines
+    // it.
     let template = "U0:%x[0,0]\nB0:%x[0,0]\n";
     let mut sequences = Vec::new();
     for first in ["X", "Y"] {

@@ -1,5 +1,5 @@
-//! Under constraints every decoder gives the best of the paths that obey, found here by enumerating all paths and
-//! judging each by a statement of the rules of its own.
+//! Under constraints, every decoder finds the best path that obeys them, found here by enumerating all paths and
+//! checking each by an independent statement of the rules.
 
 use crate::common::{Case, Random, enumerate, exact_decoders, exact_kbest_decoders};
 use kbest::lattice::Shape;
@@ -144,7 +144,7 @@ fn decoded_paths_obey_the_file() {
                 std::iter::once("^").chain(names.iter().copied()).zip(names.iter().copied().chain(["$"]));
             path.is_empty()
                 || steps.into_iter().all(|(from, to)| {
-                    // Rules of the same sort: about the start, the end, or pairs.
+                    // Rules of the same kind: about the start, the end, or pairs.
                     let sort = |from: &str, to: &str| (from == "^", to == "$");
                     let mut same = rules.iter().filter(|(_, f, t)| sort(f, t) == sort(from, to));
                     let rest = same.clone().next().is_none_or(|(forbids, ..)| *forbids);
@@ -238,7 +238,7 @@ fn seen_transitions_only() {
     assert!(both.and(Transitions::free(2)).is_err());
 }
 
-/// Many labels: 10,000 are judged without a matrix; edges are sparse where few pairs are left.
+/// Many labels: 10,000 are checked without a matrix; edges are sparse where few pairs remain.
 #[test]
 fn many_labels_stay_small() {
     let kinds = |n: usize| {

@@ -1,9 +1,10 @@
 //! The automatic choice: a plan from facts, then the engines it names.
 //!
-//! **What.** [`Auto`] looks at the size, the shape and the density of the edges, makes a [`Plan`] ([`Auto::plan`], which
-//! can [`Plan::explain`] itself), tries the funnel on a budget where that can pay, and falls back to a Viterbi that does
-//! not depend on the scores. **Why.** No single decoder is best everywhere, and none should cost much where it is not.
-//! **Cost.** That of the better engine, plus a few per cent where nothing can be pruned.
+//! **What.** [`Auto`] looks at the size, the shape and the density of the edges, makes a [`Plan`] ([`Auto::plan`],
+//! which can [`Plan::explain`] itself), tries the funnel on a budget where that can pay off, and falls back to a
+//! Viterbi whose time does not depend on the scores. **Why.** No single decoder is best everywhere, and none should
+//! cost much where it is not the best. **Cost.** That of the better engine, plus a few per cent where nothing can be
+//! pruned.
 
 mod plan;
 
@@ -15,16 +16,16 @@ use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// Which engines may be chosen; plain Viterbi always may.
+/// The engines that may be chosen; plain Viterbi always may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engines {
     /// The funnel.
     pub funnel: bool,
     /// Viterbi on sparse edges.
     pub viterbi_sparse: bool,
-    /// Viterbi on vector instructions.
+    /// Viterbi with vector instructions.
     pub viterbi_simd: bool,
-    /// Viterbi A*, on the forward pass of either of those two.
+    /// Viterbi A*, with the forward pass of either of those two.
     pub viterbi_astar: bool,
 }
 
@@ -37,12 +38,12 @@ impl Default for Engines {
 /// Chooses among the other decoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Auto {
-    /// What it may choose from.
+    /// The engines it may choose from.
     pub engines: Engines,
 }
 
 impl Auto {
-    /// What will be run for the `k` best paths of this lattice, and why.
+    /// Which engines will search for the `k` best paths of this lattice, and why.
     pub fn plan<S: Float>(&self, lattice: &Lattice<'_, S>, k: usize) -> Plan {
         Plan::choose(Facts::of(lattice, k), self.engines)
     }

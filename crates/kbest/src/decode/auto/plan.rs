@@ -12,26 +12,26 @@ use crate::kernel::{Float, LANES, Level, level, padded};
 use crate::lattice::{Lattice, Matrix, Shape};
 use std::fmt;
 
-/// Below this many labels reading all edges is faster than being clever about them (measured: the funnel overtakes the
+/// Below this many labels, reading all edges is faster than avoiding some of them (measured: the funnel overtakes the
 /// vector Viterbi between 40 and 60 labels on lattices that suit it).
 const FEW_LABELS: usize = 64;
 
-/// Bytes of edges that stay in a core's own cache; from further away a row of them takes about six times as long.
+/// Bytes of edges that stay in a core's own cache; reading a row from farther away takes about six times as long.
 const NEAR_BYTES: usize = 1 << 20;
 const FAR_FACTOR: usize = 6;
 
-/// A row that is not stored has to be written out before it is read.
+/// A row that is not stored must be written out before it can be read.
 const SPREAD_FACTOR: usize = 4;
 
-/// What one exception costs in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
+/// The cost of one exception in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
 const EXCEPTION_STEPS: usize = 3;
 
-/// What a further path costs at each position after the forward pass of `viterbi-astar`, in the same steps (measured,
-/// roughly: 26 nanoseconds). The microsecond that each takes besides is not counted: where nothing can be pruned, the funnel
-/// would spend it in vain.
+/// The cost per position of each further path after the forward pass of `viterbi-astar`, in the same steps (measured,
+/// roughly: 26 nanoseconds). The additional microsecond per path is not counted: where nothing can be pruned, the
+/// funnel would spend it in vain.
 const PATH_STEPS: usize = 60;
 
-/// What the choice depends on.
+/// The facts the choice depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// Positions.
@@ -40,16 +40,17 @@ pub struct Facts {
     pub labels: usize,
     /// Paths wanted.
     pub k: usize,
-    /// Edges that are not at the base value, in the largest matrix; `None` if the edges are a function.
+    /// Number of edges that differ from the base value, in the matrix that has most; `None` if the edges are a
+    /// function.
     pub exceptions: Option<usize>,
-    /// Bytes of all edges, if they are stored as a matrix.
+    /// Size of all edges in bytes, if they are stored as a matrix.
     pub matrix_bytes: Option<usize>,
     /// Instruction set.
     pub level: Level,
 }
 
 impl Facts {
-    /// The facts of a lattice. Dense edges are looked at once and remember the answer.
+    /// The facts of a lattice. Dense edges are examined once and remember the answer.
     pub fn of<S: Float>(lattice: &Lattice<'_, S>, k: usize) -> Self {
         let in_matrix = |matrix: &Matrix<S>| match matrix {
             Matrix::Dense(edges) => edges.exceptions(),
@@ -79,7 +80,7 @@ impl Facts {
         }
     }
 
-    /// Vector steps of one position of `viterbi-simd`.
+    /// Vector steps per position of `viterbi-simd`.
     fn simd_steps(&self) -> usize {
         let vectors = self.labels * padded(self.labels) / LANES;
         vectors
@@ -107,7 +108,7 @@ pub enum Engine {
     ViterbiSimd,
     /// [`crate::decode::ViterbiAstar`], for more than one path, with this forward pass.
     ViterbiAstar(ForwardPass),
-    /// [`crate::decode::Viterbi`]: if all else is switched off.
+    /// [`crate::decode::Viterbi`], if everything else is switched off.
     Viterbi,
 }
 
@@ -128,7 +129,21 @@ impl Engine {
         self.decoder().name()
     }
 
-    /// Searches, and returns whether that was enough; only the funnel keeps to a budget, and may give up.
+    /// Why it is in a plan, in words.
+    fn reason(self) -> &'static str {
+        match self {
+            Engine::Funnel => "it opens only the labels that can matter",
+            Engine::ViterbiSparse => "its time depends only on the exceptions, which are few",
+            Engine::ViterbiSimd => "it reads every edge with vector instructions",
+            Engine::ViterbiAstar(ForwardPass::Sparse) => {
+                "one forward pass over the exceptions, then path by path"
+            }
+            Engine::ViterbiAstar(ForwardPass::Simd) => "one forward pass over all edges, then path by path",
+            Engine::Viterbi => "everything else is switched off",
+        }
+    }
+
+    /// Searches, and returns whether it finished; only the funnel has a budget and may give up.
     pub(super) fn search_within<S: Float, E: GatherEdges<S>, T: Tally>(
         self,
         budget: Budget,
@@ -145,20 +160,20 @@ impl Engine {
     }
 }
 
-/// What will be run, and why.
+/// Which engines will run, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// What it was chosen from.
+    /// The facts it was chosen by.
     pub facts: Facts,
-    /// Tried first, within a budget.
+    /// The engine tried first, within a budget.
     pub first: Option<Engine>,
-    /// Run if there is no first or it gives up; cannot fail.
+    /// The engine that runs if there is no first one or it gives up; never gives up itself.
     pub fallback: Engine,
     pub(crate) budget: Budget,
 }
 
 impl Plan {
-    /// A pure function of the facts and of what is switched on.
+    /// A pure function of the facts and of the engines that are switched on.
     pub fn choose(facts: Facts, engines: Engines) -> Plan {
         let sparse_steps = facts.sparse_steps().filter(|_| engines.viterbi_sparse);
         let simd_steps = Some(facts.simd_steps()).filter(|_| engines.viterbi_simd);
@@ -177,13 +192,13 @@ impl Plan {
         let few = if facts.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS / SPREAD_FACTOR };
         let funnel = engines.funnel && (facts.labels >= few || fallback == Engine::Viterbi);
         let steps = steps.saturating_add(PATH_STEPS.saturating_mul(facts.k.saturating_sub(1)));
-        // A forward pass over the exceptions is far ahead of one over all edges, so there is more to win than to lose.
+        // A forward pass over the exceptions is far ahead of one over all edges, so there is more to gain than to lose.
         let per_position = if pass == ForwardPass::Sparse { steps } else { steps / 3 };
         let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
-    /// How the fallback finds forward scores.
+    /// How the fallback computes forward scores.
     pub(crate) fn forward_pass(&self) -> ForwardPass {
         match self.fallback {
             Engine::ViterbiSparse => ForwardPass::Sparse,
@@ -205,32 +220,23 @@ impl fmt::Display for Plan {
         match exceptions {
             Some(n) => {
                 let share = 100.0 * n as f64 / (labels * labels) as f64;
-                writeln!(f, "{n} edges ({share:.1} %) are not at the base value.")?;
+                writeln!(f, "{n} edges ({share:.1} %) differ from the base value.")?;
             }
             None => writeln!(f, "edges are computed on demand.")?,
         }
         match self.first {
             Some(engine) => writeln!(
                 f,
-                "First `{}`: with {labels} labels it pays to open only those that can matter. It may spend 3 % of what \
-                 `{}` would take at once, and {} of its share of every position.",
+                "First `{}`: {}, which pays off with {labels} labels. Its budget is 3 % of the time of `{}` up front, \
+                 and at every position {} of the time that takes there.",
                 engine.name(),
+                engine.reason(),
                 self.fallback.name(),
                 if self.forward_pass() == ForwardPass::Sparse { "all" } else { "a third" }
             )?,
-            None => writeln!(f, "No pruning: too few labels for that, or it is switched off.")?,
+            None => writeln!(f, "No pruning: there are too few labels, or it is switched off.")?,
         }
-        let why = match self.fallback {
-            Engine::ViterbiSparse => "its time depends on the exceptions only, and they are few",
-            Engine::ViterbiSimd => "it reads every edge with vector instructions",
-            Engine::ViterbiAstar(ForwardPass::Sparse) => {
-                "one forward pass over the exceptions, then path by path"
-            }
-            Engine::ViterbiAstar(ForwardPass::Simd) => "one forward pass over all edges, then path by path",
-            Engine::Viterbi => "everything else is switched off",
-            Engine::Funnel => "it is the only one left",
-        };
-        let when = if self.first.is_some() { "If that is not enough" } else { "Then" };
-        write!(f, "{when} `{}`: {why}.", self.fallback.name())
+        let when = if self.first.is_some() { "If that is not enough," } else { "Runs" };
+        write!(f, "{when} `{}`: {}.", self.fallback.name(), self.fallback.reason())
     }
 }

@@ -1,22 +1,22 @@
-//! The degenerate lattice of staggered decoding: a few active labels a column, all others merged into one.
+//! The degenerate lattice of staggered decoding: a few active labels per column, all others merged into one.
 //!
 //! **What.** Each column starts with the best-ranked label; *growing* it doubles the active labels. A forward or
-//! backward pass is Viterbi over active labels and degenerate ones. It keeps two scores a node: the best partial path of
-//! active labels only, and the best *mixed* one, with a degenerate label in it. So one pass tells both the best path that
-//! is real and an upper bound on every path that uses an inactive label; the first is a lower bound on the answer.
+//! backward pass is Viterbi over active labels and degenerate ones. It keeps two scores per node: the best partial path
+//! of active labels only, and the best *mixed* one, which contains a degenerate label. So one pass finds both the best
+//! path of active labels, a lower bound on the answer, and an upper bound on every path that uses an inactive label.
 //!
-//! **Pruning.** Both directions leave an upper bound at every node, and their sum bounds every path through it: nodes whose
-//! sum lies below the lower bound leave the column for good, a degenerate label with all its members. New active labels
-//! inherit the bounds of the degenerate label they come from; as its node score is the maximum over its members, their own
-//! takes its place in the sum, and many never enter the column.
+//! **Pruning.** Both directions leave an upper bound at every node, and their sum bounds every path through it: nodes
+//! whose sum lies below the lower bound are removed from the column for good, a degenerate label with all its members.
+//! New active labels inherit the bounds of the degenerate label they come from; their own node score, which is at most
+//! that of the degenerate label, replaces it in the sum, and many never enter the column.
 //!
-//! **Rounding.** Replacing an addend by a larger one never makes a floating-point sum smaller, so a computed bound is at least the sum
-//! of each path below it *added in the bound's order*; that sum and the judge's differ by less than half of
-//! [`Lattice::rounding_slack`], and a lower bound from a backward pass by less than the other half. Whatever lies below
-//! the lower bound by more than the slack is strictly worse in the judge's eyes.
+//! **Rounding.** Replacing an addend by a larger one never makes a floating-point sum smaller, so a computed bound is
+//! at least the sum of each path below it *added in the bound's order*; that sum and the judge's differ by less than
+//! half of [`Lattice::rounding_slack`], and a lower bound from a backward pass by less than the other half. Whatever
+//! lies below the lower bound by more than the slack is strictly worse by the judge's score.
 //!
-//! **Cost.** A pass reads one edge for each pair of neighbouring nodes; the maxima over inactive nodes are made once a sequence
-//! (`T L`). **Paper.** Kaji et al. (2010), section 3; Algorithm 2 of Huang et al. (2012).
+//! **Cost.** A pass reads one edge for each pair of neighbouring nodes; the maxima over inactive nodes are computed
+//! once per sequence (`T L`). **Paper.** Kaji et al. (2010), section 3; Algorithm 2 of Huang et al. (2012).
 
 mod passes;
 
@@ -29,15 +29,15 @@ use crate::lattice::{Lattice, Ranking};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node<S> {
     pub label: LabelId,
-    pub node: S,     // node score; in column 0 with the start score
-    pub forward: S,  // bound on what comes before it, its own score left out
+    pub node: S,     // node score; in column 0 including the start score
+    pub forward: S,  // bound on what comes before it, without its own score
     pub backward: S, // bound on what comes after it
     pub active: S, // last pass: best partial path of active labels (forward: with its own score, backward: without)
-    pub mixed: S,  // last pass: best partial path with a degenerate label, likewise
+    pub mixed: S,  // last pass: best partial path with a degenerate label, in the same way
 }
 
 impl<S: Float> Node<S> {
-    /// The better of both partial paths.
+    /// The better of the two partial paths.
     #[inline]
     pub(crate) fn either(&self) -> S {
         self.active.larger(self.mixed)
@@ -55,7 +55,7 @@ pub(crate) struct Column<S> {
     pub nodes: Vec<Node<S>>,
     /// The first `2^level` labels of the ranking were made active.
     pub level: usize,
-    /// The degenerate label, while there is one: its `active` score is forbidden, its `label` means nothing.
+    /// The degenerate label, while there is one: its `active` score is forbidden, its `label` meaningless.
     pub rest: Option<Node<S>>,
     /// To be grown before the next pass.
     pub marked: bool,
@@ -79,7 +79,7 @@ impl<S: Float> Column<S> {
     pub(crate) fn get(&self, slot: Slot) -> &Node<S> {
         match slot {
             Slot::Active(i) => &self.nodes[i],
-            Slot::Rest => self.rest.as_ref().expect("a slot is named only while its node is there"),
+            Slot::Rest => self.rest.as_ref().expect("a slot is used only while its node exists"),
         }
     }
 
@@ -92,10 +92,10 @@ impl<S: Float> Column<S> {
         self.nodes.len() + usize::from(self.rest.is_some())
     }
 
-    /// Drops what is forbidden, and what lies below the threshold if both its bounds are known.
+    /// Drops forbidden nodes, and nodes below the threshold if both their bounds are known.
     ///
-    /// Safe because `bound` is an upper bound on every path through the node and the threshold lies below the
-    /// lower bound by the rounding slack: what is dropped is strictly worse than the answer.
+    /// Safe because `bound` is an upper bound on every path through the node and the threshold lies below the lower
+    /// bound by the rounding slack: dropped nodes are strictly worse than the answer.
     fn prune(&mut self, threshold: Option<S>) {
         let keep = |node: &Node<S>| match threshold {
             Some(threshold) => {
@@ -152,7 +152,7 @@ impl<S: Float> Default for DegenerateLattice<S> {
 }
 
 impl<S: Float> DegenerateLattice<S> {
-    /// One active label a column.
+    /// Starts with one active label per column.
     pub(crate) fn reset(&mut self, lattice: &Lattice<'_, S>) {
         let ranking = lattice.edges().ranking();
         let (positions, labels, levels) = (lattice.positions(), lattice.labels(), ranking.levels());
@@ -209,7 +209,7 @@ impl<S: Float> DegenerateLattice<S> {
         self.columns().iter().any(|column| column.rest.is_some())
     }
 
-    /// Forgets all degenerate labels, after a proof that no path through them can be an answer.
+    /// Drops all degenerate labels, after a proof that no path through them can be an answer.
     pub(crate) fn drop_rests(&mut self) {
         self.columns[..self.positions].iter_mut().for_each(|column| column.rest = None);
     }
@@ -229,7 +229,7 @@ impl<S: Float> DegenerateLattice<S> {
         }
     }
 
-    /// What lies beyond a node at the end of the last pass: its end score after a forward one, nothing after a backward one
+    /// The score beyond a node at the end of the last pass: its end score after a forward pass, 0 after a backward one
     /// (the start score belongs to the first nodes).
     pub(crate) fn beyond(&self, lattice: &Lattice<'_, S>, slot: Slot) -> S {
         let column = &self.columns[self.end_of_pass()];
@@ -242,7 +242,7 @@ impl<S: Float> DegenerateLattice<S> {
         }
     }
 
-    /// What completes a partial path at the end of the last pass.
+    /// A partial path at the end of the last pass, completed.
     pub(crate) fn completed(&self, lattice: &Lattice<'_, S>, slot: Slot, partial: S) -> S {
         let column = &self.columns[self.end_of_pass()];
         match (self.direction, slot) {
@@ -275,8 +275,8 @@ impl<S: Float> DegenerateLattice<S> {
 
     /// Marks the columns whose degenerate label lies on the best mixed path of the last pass.
     ///
-    /// The path is followed against the direction of the pass, its nodes found again from the scores, which is cheaper
-    /// than a back pointer at every node. Of equals the degenerate label is taken, so that ties grow fast.
+    /// The path is followed against the direction of the pass, and its nodes are found again from the scores, which is
+    /// cheaper than a back pointer at every node. On a tie the degenerate label is taken, so that ties grow fast.
     pub(crate) fn mark_best_mixed(&mut self, lattice: &Lattice<'_, S>, edges: &impl GatherEdges<S>) {
         let mut t = self.end_of_pass();
         let mut best = (S::FORBIDDEN, None);
@@ -330,7 +330,7 @@ impl<S: Float> DegenerateLattice<S> {
         let column = &mut self.columns[t];
         let Some(rest) = column.rest else { return };
         let keep = |node: &Node<S>| match threshold {
-            // The inherited bounds hold for every member: what is left out is strictly worse than the answer.
+            // The inherited bounds hold for every member: those left out are strictly worse than the answer.
             Some(threshold) => node.bound() >= threshold,
             None => true,
         };
@@ -346,7 +346,7 @@ impl<S: Float> DegenerateLattice<S> {
 }
 
 fn fresh<S: Float>(label: LabelId, node: S) -> Node<S> {
-    // The bounds mean nothing until the first pass in each direction has set them.
+    // The bounds are meaningless until the first pass in each direction has set them.
     let (forward, backward) = (S::ZERO, S::ZERO);
     Node { label, node, forward, backward, active: S::FORBIDDEN, mixed: S::FORBIDDEN }
 }

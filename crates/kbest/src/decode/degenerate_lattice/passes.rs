@@ -1,4 +1,5 @@
-//! Forward and backward passes over a degenerate lattice: Viterbi over active and degenerate labels, pruning on the way.
+//! Forward and backward passes over a degenerate lattice: Viterbi over active and degenerate labels, pruning on the
+//! way.
 
 use super::{DegenerateLattice, Direction, Slot};
 use crate::decode::Tally;
@@ -6,7 +7,7 @@ use crate::decode::gather::GatherEdges;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// What a pass found.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed<S> {
     /// Score of the best path of active labels.

@@ -1,4 +1,4 @@
-//! How much work a search may do, what work costs, and why a search ends early.
+//! How much work a search may do, how much each step costs, and why a search ends early.
 
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,24 +7,24 @@ pub(crate) enum Stop {
     NoPath,
     /// More work than allowed: little can be pruned here.
     OverBudget,
-    /// Scores so large that sums of them may be infinite: no k best paths from differences of scores.
+    /// Scores so large that sums of them may be infinite: the k best paths cannot be found from differences of scores.
     Overflow,
 }
 
 /// How much work a search may do, in vector steps of a Viterbi that reads every edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// At hand.
+    /// Available up front.
     pub(crate) left: usize,
     /// Added for every position.
     pub(crate) per_position: usize,
 }
 
 impl Budget {
-    /// As much as it takes.
+    /// No limit.
     pub(crate) const UNLIMITED: Budget = Budget { left: usize::MAX, per_position: 0 };
 
-    /// Takes the cost of some work.
+    /// Subtracts the cost of some work.
     #[inline(always)]
     pub(super) fn spend(&mut self, cost: usize) -> Result<(), Stop> {
         self.left = self.left.checked_sub(cost).ok_or(Stop::OverBudget)?;
@@ -32,11 +32,11 @@ impl Budget {
     }
 }
 
-// What things cost, in the same unit (measured, roughly: the branches of the last two are hard to foresee).
+// Costs in the same unit (measured, roughly: the branches of the last two are hard to predict).
 
-/// A vector of a pass over the labels.
+/// One vector in a pass over the labels.
 pub(super) const PASS_COST: usize = 2;
-/// A label weighed.
+/// One label whose score is computed.
 pub(super) const LABEL_COST: usize = 24;
-/// An edge looked up for it.
+/// One edge looked up for it.
 pub(super) const EDGE_COST: usize = 3;

@@ -1,4 +1,4 @@
-//! What the funnel remembers of each position: the opened labels, in runs.
+//! What the funnel remembers about each position: the opened labels, in runs.
 
 use super::sorting::sort_few;
 use crate::kernel::Float;
@@ -15,17 +15,17 @@ pub(super) struct Entry<S> {
     /// Forward score: the judge's score of that path.
     pub(super) alpha: S,
     /// `alpha` plus the largest edge out of the label (plus the end score at the last position): no path over this
-    /// label reaches more at the next position, its node left out.
+    /// label reaches more at the next position, before the node score there.
     pub(super) reach: S,
 }
 
-/// Entries that were opened at once. A layer is a chain of them: one is added each time a layer is opened further.
+/// Entries that were opened together. A layer is a chain of runs: one is added each time the layer is opened further.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run<'a, S> {
     /// Index of the first.
     pub(super) first: u32,
     pub(super) entries: &'a [Entry<S>],
-    /// The largest reach of them.
+    /// The largest reach among them.
     pub(super) largest_reach: S,
     /// Whether their reach falls from one to the next.
     pub(super) descending: bool,
@@ -41,7 +41,7 @@ struct Segment<S> {
     largest_reach: S,
 }
 
-/// How far a layer was opened toward one label of the next position.
+/// How far a layer has been opened toward one label of the next position.
 #[derive(Debug, Clone, Copy)]
 struct Toward<S> {
     label: u32,
@@ -54,28 +54,28 @@ struct Toward<S> {
 pub(super) struct Layer<S> {
     head: u32,
     tail: u32,
-    toward: u32, // chain of those
+    toward: u32, // chain of `Toward`
     /// Number of opened labels.
     pub(super) opened: u32,
     /// Every label that is not opened has a reach strictly below this.
     pub(super) floor: S,
     /// No label that is not opened has a larger forward score than this.
     pub(super) rest: S,
-    /// The largest forward score of the opened labels; none that has a way out has a larger one.
+    /// The largest forward score of the opened labels; no label that has a way out has a larger one.
     pub(super) best_alpha: S,
-    /// The largest but one.
+    /// The second largest.
     second_alpha: S,
 }
 
 impl<S: Float> Layer<S> {
-    /// The largest forward score of the opened labels but for one that has this.
+    /// The largest forward score of the opened labels, leaving out one label with score `alpha`.
     #[inline(always)]
     pub(super) fn best_but(&self, alpha: S) -> S {
         if alpha < self.best_alpha { self.best_alpha } else { self.second_alpha }
     }
 }
 
-/// All positions. Entries never move, so an index stays good while earlier layers are opened further.
+/// All positions. Entries never move, so an index stays valid while earlier layers are opened further.
 #[derive(Debug, Default)]
 pub(crate) struct Layers<S> {
     entries: Vec<Entry<S>>,
@@ -92,7 +92,7 @@ impl<S: Float> Layers<S> {
         self.layers.clear();
     }
 
-    /// Begins the next position: nothing opened yet, so any label may be anything.
+    /// Begins the next position: nothing is opened yet, so nothing is known about any label.
     pub(super) fn push_layer(&mut self) {
         let unknown = S::from_f64(f64::INFINITY);
         self.layers.push(Layer {
@@ -127,8 +127,8 @@ impl<S: Float> Layers<S> {
         self.add(t, fresh, true);
     }
 
-    /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not have.
-    /// No label left out has a larger score than `rest`.
+    /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not
+    /// have. No label left out has a larger score than `rest`.
     pub(super) fn open_toward(&mut self, t: usize, fresh: &[Entry<S>], after: u32, floor: S, rest: S) {
         let layer = &mut self.layers[t];
         if rest < layer.rest {
@@ -136,17 +136,17 @@ impl<S: Float> Layers<S> {
         }
         let next = std::mem::replace(&mut layer.toward, self.towards.len() as u32);
         self.towards.push(Toward { label: after, floor, next });
-        self.add(t, fresh, false); // for a look at some of the labels behind them, a sort is not worth while
+        self.add(t, fresh, false); // sorting does not pay: only a few labels after them read these
     }
 
-    /// Every label that is not opened leads to a value strictly below this at label `after`, if the layer was opened
-    /// toward that; else plus infinity.
+    /// Every label that is not opened leads to a value strictly below this at label `after`, if the layer has been
+    /// opened toward that label; otherwise plus infinity.
     pub(super) fn toward(&self, t: usize, after: u32) -> S {
         let mut at = self.layers[t].toward;
         while at != NONE {
             let toward = &self.towards[at as usize];
             if toward.label == after {
-                return toward.floor; // the last time it was opened toward it, and never less far than before
+                return toward.floor; // the latest, which goes at least as far as earlier ones
             }
             at = toward.next;
         }

@@ -1,27 +1,30 @@
 //! The funnel, our own decoder: reads every node score once and opens only labels that can matter.
 //!
 //! **Idea.** Walk forward. At each position one vector pass finds the few labels that could still be the best way to
-//! anything: those whose *reach*, the forward score plus the largest edge out of the label, comes up to what the best
-//! label is sure to reach. Only these are opened, that is, get their exact forward score, from the few opened labels
-//! before them, walked in descending reach and left as soon as the reach falls below the best value found. With the
-//! edges of trained models (a base value, few exceptions, tight row maxima) one to five labels a position are opened,
+//! anything: those whose *reach*, the forward score plus the largest edge out of the label, is at least what the best
+//! label is sure to reach. Only these are opened, that is, their exact forward score is computed from the few opened
+//! labels before them, which are walked in descending reach until the reach falls below the best value found. With the
+//! edges of trained models (a base value, few exceptions, tight row maxima) one to five labels per position are opened,
 //! out of thousands.
 //!
 //! **Why it is exact.** A label left out at `t` reaches less than the floor of its layer. A label at `t + 1` whose best
 //! value over opened labels is at least that floor has therefore found its true predecessor. Where a value is smaller
 //! (the best labels before have bad edges to it, or forbidden ones) and the label could matter, the layer before is
 //! opened further, and so on backwards, by a work list. Scores are forward sums in the judge's order and every
-//! comparison keeps equals, so the answer is plain Viterbi's to the last bit, ties included; no rounding slack is needed.
+//! comparison keeps equals, so the answer is plain Viterbi's to the last bit, including ties; no rounding slack is
+//! needed.
 //!
 //! **Cost.** One scan of the node scores, plus opened labels times the few predecessors walked: about `T L` on trained
-//! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and changes
-//! over when that is used up. Memory: the opened labels only. **When not.** Node scores that say nothing.
+//! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and
+//! switches to another decoder when that is used up. Memory: the opened labels only. **When not.** Uninformative node
+//! scores.
 //!
-//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`], ways
-//! into labels in [`ways_in`], and all that only more than one path needs in [`kbest`].
+//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`],
+//! ways into labels in [`ways_in`], and everything that is needed only for more than one path in [`kbest`].
 //!
-//! **Kin.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and bounds
-//! every edge by one number; see `docs/decisions/0002-funnel.md` for the way from the bound-and-survivors prototype to this.
+//! **Related.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and
+//! bounds every edge by one number; see `docs/decisions/0002-funnel.md` for how it developed from the
+//! bound-and-survivors prototype.
 
 mod budget;
 mod kbest;
@@ -57,7 +60,7 @@ impl Algorithm for Funnel {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
-            // What paths lose then says nothing.
+            // Losses of paths are then meaningless.
             Err(Stop::Overflow) => Viterbi.search(job),
         }
     }

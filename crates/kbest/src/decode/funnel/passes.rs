@@ -1,9 +1,9 @@
-//! The funnel's vector passes over all labels of a position: bounds of their values, the first floor, the labels that may
-//! reach it.
+//! The funnel's vector passes over all labels of a position: bounds on their values, the first floor, the labels that
+//! may reach it.
 //!
-//! A pass reads `add + row[y]`, an upper bound (mostly exact) of the value that the opened labels before lead to at `y`. Where
-//! it comes from is a [`Source`]: chosen by [`Search::prepare`], handed out by [`Search::bounds_of`]. The labels that are *not*
-//! opened before are covered by the floor of their layer.
+//! A pass reads `add + row[y]`, an upper bound (mostly exact) on the value that the opened labels before lead to at
+//! `y`. It comes from a [`Source`]: chosen by [`Search::prepare`], read by [`Search::bounds_of`]. The labels that are
+//! *not* opened before are covered by the floor of their layer.
 //!
 //! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
 
@@ -14,11 +14,11 @@ use crate::decode::Tally;
 use crate::kernel::{AlignedVec, Float, LANES, argmax};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
-/// Up to this many opened labels have all their edges read in vector passes; with more, labels are selected
-/// by the largest edge into each.
+/// For up to this many opened labels, all edges are read in vector passes; with more, labels are selected by the
+/// largest edge into each.
 const ROWS_READ: u32 = 24;
 
-/// Upper bounds of the values at a position over the opened labels before: `add + row[y]`.
+/// Upper bounds on the values at a position over the opened labels before: `add + row[y]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// The start scores: exact.
@@ -32,7 +32,7 @@ pub(super) enum Source {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// Chooses how to bound the values at `t`, and gathers them if that takes a pass of its own.
+    /// Chooses how to bound the values at `t`, and gathers them if that takes its own pass.
     pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
             self.memory.gathered = None; // the start scores may take its place
@@ -41,7 +41,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let labels = self.lattice.labels();
         let Memory { layers, values, edge_buffer, gathered, .. } = &mut *self.memory;
         let opened = layers.layer(t - 1).opened;
-        // Without a bound for each label, edges are computed one by one: only those that are needed.
+        // Without a bound for each label, edges are computed one by one, and only where needed.
         if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
             *gathered = None; // the bounds may take its place
             return Ok(Source::Bounded);
@@ -88,8 +88,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// What some label is sure to reach: the best one, if the values are exact and nothing can keep it from going on,
-    /// else the one with the best node score. Forbidden if that cannot be had.
+    /// What some label is sure to reach: the best one, if the values are exact and it surely has a way out, otherwise
+    /// the one with the best node score. Forbidden if that label cannot be reached.
     ///
     /// ```text
     /// floor = max over y of  (add + row[y]) + node[y],  plus what a label usually gains on the way out
@@ -118,8 +118,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// ```
     ///
     /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
-    /// labels that are not opened the floor of their layer; then the node and the largest way out. All are sums in the
-    /// judge's order, so no label is missed by rounding.
+    /// labels that are not opened, the floor of their layer; then the node and the largest way out. All are sums in the
+    /// judge's order, so rounding never hides a label.
     pub(super) fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
         let floor_before = self.memory.layers.floor_before(t);

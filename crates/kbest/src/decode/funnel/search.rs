@@ -1,8 +1,9 @@
-//! The funnel's search: forward, one position after another, opening earlier ones further where that is needed.
+//! The funnel's search: forward, one position after another, opening earlier ones further where needed.
 //!
-//! Here is the order of the work; [`super::passes`] looks at all labels of a position, [`super::ways_in`] at the few that
-//! these leave, and [`super::layers`] holds what is opened. Between two calls of [`Search::open`], [`Search::deepen`] or
-//! [`Search::work_off`] there are no jobs and no fresh labels, and of each layer its floor and rest are true.
+//! This file defines the order of the work; [`super::passes`] looks at all labels of a position, [`super::ways_in`] at
+//! the few that these select, and [`super::layers`] holds the opened labels. Between two calls of [`Search::open`],
+//! [`Search::deepen`] or [`Search::work_off`] there are no jobs and no fresh labels, and the floor and rest of every
+//! layer hold.
 
 use super::budget::{Budget, Stop};
 use super::layers::{Entry, Layers, NONE};
@@ -16,15 +17,15 @@ use crate::lattice::{EdgeScores, Lattice};
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
     pub(super) values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
-    pub(super) gathered: Option<(usize, u32)>, // where: the position, and the labels opened before it
-    pub(super) edge_buffer: AlignedVec<S>, // L: a row of edges that is not stored as one
-    pub(super) way_out_buffer: AlignedVec<S>, // L: ways out that are not stored as a row
-    pub(super) selected: Vec<u32>,    // labels that may reach the floor
-    pub(super) candidates: Vec<Candidate<S>>, // the best way into each of them
-    pub(super) fresh: Vec<Entry<S>>,  // labels about to be opened
-    pub(super) jobs: Vec<Job<S>>,     // positions to be opened further
-    pub(super) open_at: Vec<u32>,     // L: the position whose layer was last seen to have the label
-    best_path: Vec<u32>,              // its entries
+    pub(super) gathered: Option<(usize, u32)>, // for which position, and how many labels were opened before it
+    pub(super) edge_buffer: AlignedVec<S>,     // L: a row of edges that is not stored as one
+    pub(super) way_out_buffer: AlignedVec<S>,  // L: ways out that are not stored as a row
+    pub(super) selected: Vec<u32>,             // labels that may reach the floor
+    pub(super) candidates: Vec<Candidate<S>>,  // the best way into each of them
+    pub(super) fresh: Vec<Entry<S>>,           // labels about to be opened
+    pub(super) jobs: Vec<Job<S>>,              // positions to be opened further
+    pub(super) open_at: Vec<u32>,              // L: the position at which the label was last seen to be open
+    best_path: Vec<u32>,                       // its entries
 }
 
 impl<S: Float> Memory<S> {
@@ -39,7 +40,7 @@ impl<S: Float> Memory<S> {
     }
 }
 
-/// What the labels of a position are wanted for.
+/// What the labels of a position are needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     /// Any label after them, or the end.
@@ -48,7 +49,7 @@ pub(super) enum Goal {
     Label(u32),
 }
 
-/// A position to be opened so far that every label that reaches the floor, on the way to the goal, is open.
+/// A position to be opened until every label that reaches the floor, on the way to the goal, is open.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job<S> {
     pub(super) t: usize,
@@ -87,7 +88,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 
     /// Opens position `t` down to a floor that its best label is sure to reach. A label below it is worse than the best
-    /// one and cannot lead to any value above the floor; [`Search::deepen`] is there for the values that are not.
+    /// one and cannot lead to any value above the floor; smaller values are left to [`Search::deepen`].
     fn open(&mut self, t: usize) -> Result<(), Stop> {
         self.memory.layers.push_layer();
         let mut floor = None;
@@ -113,13 +114,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// Opens position `t` down to `floor`, on the way to a goal, and positions before it as far as that needs.
+    /// Opens position `t` down to `floor`, on the way to a goal, and positions before it as far as necessary.
     pub(super) fn deepen(&mut self, t: usize, goal: Goal, floor: S) -> Result<(), Stop> {
         self.memory.jobs.push(Job { t, goal, floor });
         self.work_off()
     }
 
-    /// Does all jobs, those first that others have to wait for.
+    /// Does all jobs, those that others depend on first.
     #[cold]
     pub(super) fn work_off(&mut self) -> Result<(), Stop> {
         while let Some(&job) = self.memory.jobs.last() {
@@ -136,8 +137,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Opens the labels selected for a job, with the fresh ones, or leaves jobs that have to be done first. Returns whether they
-    /// were opened.
+    /// Opens the labels selected for a job, with the fresh ones, or adds jobs that must be done first. Returns whether
+    /// they were opened.
     pub(super) fn open_selected(&mut self, job: Job<S>, rest: S) -> Result<bool, Stop> {
         self.weigh(job.t)?;
         let rest = self.settle(job, rest);
@@ -157,7 +158,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// Opens a position whose likeliest label cannot be had: looks at others, step by step, at last at all of them.
+    /// Opens a position whose most likely label cannot be reached: tries others, step by step, in the end all of them.
     #[cold]
     fn grope(&mut self, t: usize) -> Result<(), Stop> {
         let peak = S::largest(self.lattice.node_row(t));
@@ -178,7 +179,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.deepen(t, Goal::Any, sure)
     }
 
-    /// Opens the labels made ready for a job.
+    /// Opens the labels prepared for a job.
     pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
         let Memory { layers, fresh, .. } = &mut *self.memory;
         self.tally.nodes(job.t, fresh.len());
@@ -193,7 +194,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         t + 1 == self.lattice.positions()
     }
 
-    /// Forgets the selected and fresh labels that are open already.
+    /// Drops the selected and fresh labels that are already open.
     pub(super) fn drop_opened(&mut self, t: usize) {
         let Memory { layers, selected, fresh, open_at, .. } = &mut *self.memory;
         layers.mark(t, open_at);

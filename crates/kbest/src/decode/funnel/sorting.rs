@@ -1,13 +1,12 @@
-//! Sorting few things.
+//! Sorting small arrays.
 
 use crate::kernel::Float;
 use std::cmp::Ordering;
 
-/// With more moves than this for each item, a general sort is faster.
+/// With more moves per item than this, a general sort is faster.
 const FEW_MOVES: usize = 8;
 
-/// Sorts, the smallest size first: by insertion, which beats a general sort where there are few items, or where they are
-/// nearly in order.
+/// Sorts by size, smallest first: by insertion, which is faster than a general sort for few or nearly sorted items.
 #[inline(always)]
 pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
     let mut moves = FEW_MOVES * items.len();
@@ -26,7 +25,7 @@ pub(super) fn sort_few<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> 
     }
 }
 
-/// The same for more: a sort is much faster on pairs of a size and a place than on what stands there.
+/// The same for many items: sorting pairs of size and index is much faster than sorting the items themselves.
 #[cold]
 fn sort_many<T: Copy, S: Float>(items: &mut [T], size: impl Fn(&T) -> S) {
     let mut places: Vec<(S, u32)> = items.iter().map(size).zip(0..).collect();

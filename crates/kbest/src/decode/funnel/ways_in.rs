@@ -1,10 +1,11 @@
 //! The best way into each label that may reach the floor, and whether it is proven to be the best.
 //!
-//! [`Search::weigh`] finds the ways in over opened labels; [`Search::settle`] makes those labels ready whose way in no other
-//! label can better, and leaves jobs for the position before where one that is not opened might.
+//! [`Search::weigh`] finds the ways in over opened labels; [`Search::settle`] prepares the labels whose way in cannot
+//! be improved by any other label, and adds jobs for the position before where a label that is not opened might improve
+//! it.
 //!
-//! **Cost.** A look-up of an edge for each selected label and each opened label before it whose reach is not below the best
-//! value.
+//! **Cost.** One look-up of an edge for each selected label and each opened label before it whose reach is not below
+//! the best value.
 
 use super::budget::{EDGE_COST, Stop};
 use super::layers::{Entry, NONE};
@@ -31,7 +32,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return self.lattice.with_end_score(score, y);
         }
         let bounds = self.edges.bounds(t + 1);
-        // Nothing follows from how good a dead end is.
+        // The score of a dead end says nothing.
         if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
     }
 
@@ -46,7 +47,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             sure = sure.larger(self.sure_reach(t, value, label as usize));
             candidates.push(Candidate { label, back, value });
             if EDGE_COST * looked > self.budget.left {
-                break; // noticed below
+                break; // handled below
             }
         }
         self.memory.candidates = candidates;
@@ -61,7 +62,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// value = max over the labels p opened before of  alpha[p] + edge(p, y)
     /// ```
     ///
-    /// Among equals the lowest label, in whatever order they are walked. At the first position, the start score.
+    /// Among equals the lowest label, whatever the order in which they are walked. At the first position, the start
+    /// score.
     #[inline(always)]
     pub(super) fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
         if t == 0 {
@@ -70,7 +72,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
         for run in self.memory.layers.runs(t - 1) {
             for (index, entry) in (run.first..).zip(run.entries) {
-                // Upper bound: neither this label nor any of less reach leads to as much as another does.
+                // Upper bound: neither this label nor any of less reach leads to as much as one already found.
                 if entry.reach < value {
                     if run.descending {
                         break;
@@ -87,9 +89,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         (value, back)
     }
 
-    /// Adds the candidates of a job to the fresh labels, and returns a bound on the scores of all other labels, given that
-    /// of the labels not selected. If one of them may have a better way in over a label that is not opened, leaves jobs that
-    /// settle this first, and returns nothing.
+    /// Adds the candidates of a job to the fresh labels, and returns a bound on the scores of all other labels, given
+    /// that of the labels not selected. If one of them may have a better way in over a label that is not opened, adds
+    /// jobs that settle this first, and returns `None`.
     ///
     /// ```text
     /// settled:  value >= below       labels not opened before lead to values strictly below this (floors), ...
@@ -122,7 +124,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 self.memory.fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
                 continue;
             }
-            // Only a value that reaches the floor, and is not worse than the label's own, need be found.
+            // Only values that reach the floor and are not worse than the label's own need to be found.
             let useful = value.larger(floor - way_out - node_scores[y]);
             let wanted = if useful < below { useful } else { value };
             match goal {
@@ -138,7 +140,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         (self.memory.jobs.len() == waiting).then_some(rest)
     }
 
-    /// Bounds of the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
+    /// Bounds on the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
     /// above the second.
     #[inline(always)]
     fn bounds_before(&self, t: usize, y: usize, goal: Goal) -> (S, S) {

@@ -1,7 +1,7 @@
-//! Degenerate maxima that follow the change of one edge.
+//! Updates degenerate maxima after the change of one edge.
 //!
-//! **Why.** A trainer changes a few edges per sequence. To make all maxima again would cost a reading of the matrix each
-//! time, more than staggered decoding saves.
+//! **Why.** A trainer changes a few edges per sequence. Computing all maxima again would read the whole matrix each
+//! time, which costs more than staggered decoding saves.
 //!
 //! **How.** Level by level, from the smallest rest that holds the changed edge to the largest:
 //!
@@ -10,14 +10,14 @@
 //! maximum(j) = max(maximum(j + 1), largest of group j)
 //! ```
 //!
-//! A score that rises to a maximum is the new one. If a largest score falls, the maximum is taken again from the next level
-//! and the group alone. The first level whose maximum stays ends the walk: those above it contain its rest, and their
-//! groups did not change.
+//! A score that rises above a maximum replaces it. If a largest score falls, the maximum is computed again from just
+//! the next level and the group. The walk ends at the first level whose maximum stays the same: the rests of the
+//! remaining levels contain its rest, and their groups did not change.
 //!
-//! **Cost.** A rise, or the fall of an edge that was no maximum: a comparison per level. The fall of a maximum: one reading
-//! of the groups of the levels that change, together at most twice the place of the label in the ranking (or, for sparse
-//! edges, the exceptions of the label for each of these levels); where it was also the largest edge between two rests, as
-//! many maxima of rows. With frequent labels first, what changes often is read fastest.
+//! **Cost.** A rise, or the fall of an edge that was not a maximum: one comparison per level. The fall of a maximum:
+//! the groups of the levels that change are read once, together at most twice the rank of the label (or, for sparse
+//! edges, the exceptions of the label for each of these levels); where it was also the largest edge between two rests,
+//! as many maxima of rows. With frequent labels first, edges that change often are the fastest to update.
 
 use super::{DegenerateBounds, Ranking};
 use crate::kernel::Float;
@@ -67,7 +67,7 @@ fn of_list<S: Float>(base: S, list: (&[u32], &[S]), level: usize, ranking: &Rank
 }
 
 impl<S: Float> DegenerateBounds<S> {
-    /// Follows the change of one edge of a matrix, which has its new score already.
+    /// Updates the maxima after the change of one edge of a matrix, which already has its new score.
     pub(in crate::lattice) fn follow(
         &mut self,
         change: Change<S>,
@@ -82,7 +82,8 @@ impl<S: Float> DegenerateBounds<S> {
             slots.follow(last, old, new, |level| matrix.of_column(y, level, ranking), |_, _, _| {});
         }
         let Some(last) = to else { return };
-        let mut changed = [None; usize::BITS as usize]; // by level, what was the largest edge from `p` to its rest and is
+        // By level: the largest edge from `p` to its rest, before and after.
+        let mut changed = [None; usize::BITS as usize];
         let slots = Levels { slots: &mut self.to_rest, first: p, step: labels };
         let group = |level| matrix.of_row(p, level, ranking);
         slots.follow(last, old, new, group, |level, before, after| changed[level] = Some((before, after)));
@@ -105,8 +106,9 @@ struct Levels<'a, S> {
 }
 
 impl<S: Float> Levels<'_, S> {
-    /// Follows the change of one score, which belongs to the rest of level `last` and of all below it. `group` gives the
-    /// maximum over what becomes active after a level; `changed` is told each level whose maximum is another, with both.
+    /// Updates the maxima after the change of one score, which belongs to the rest of level `last` and of all below it.
+    /// `group` returns the maximum over the labels that become active after a level; `changed` is called for each level
+    /// whose maximum changes, with the old and the new one.
     fn follow(
         self,
         last: usize,

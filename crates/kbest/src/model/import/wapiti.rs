@@ -11,8 +11,8 @@
 //! 39810=0x1.1d24f59c239e3p-1      nonzero weights with their indices
 //! ```
 //!
-//! Indices are implicit: in the order of the observations, `u` takes `L` of them, `b` takes `L x L` ([label
-//! before][label]), `*` takes `L` and then `L x L`.
+//! Indices are implicit: in the order of the observations, `u` takes `L` of them, `b` takes `L x L`
+//! (`[label before][label]`), `*` takes `L` and then `L x L`.
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set, ranked};

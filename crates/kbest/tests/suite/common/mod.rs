@@ -2,7 +2,7 @@
 //!
 //! One generator serves the property tests and the soak run, so a seed printed by either can be replayed by the other.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
-#![allow(clippy::unwrap_used)] // a test may fail that way
+#![allow(clippy::unwrap_used)] // a test may fail this way
 
 use kbest::decode::{Answers, Astar, CATALOGUE, Heuristic};
 use kbest::lattice::Held;
@@ -40,16 +40,16 @@ impl Random {
     }
 }
 
-/// What kinds of numbers a case holds.
+/// The kind of numbers in a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Numbers {
-    /// Small integers: sums are exact, ties are many.
+    /// Small integers: sums are exact, ties frequent.
     Whole,
     /// Any floats.
     Real,
 }
 
-/// How the edges are given.
+/// How the edges are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EdgeKind {
     Dense,
@@ -78,7 +78,7 @@ pub struct Case {
     pub numbers: Numbers,
     pub kind: EdgeKind,
     pub nodes: Vec<f64>,
-    /// One `L x L` matrix, or as many as `selection` names.
+    /// One `L x L` matrix, or as many as `selection` refers to.
     pub matrices: Vec<Vec<f64>>,
     pub selection: Vec<u32>,
     pub start: Option<Vec<f64>>,
@@ -103,7 +103,7 @@ impl Case {
         let labels = if r.below(10) == 0 { 1 } else { 1 + r.below(max_labels) };
         let numbers = if r.chance(0.6) { Numbers::Whole } else { Numbers::Real };
         let kind = EDGE_KINDS[r.below(EDGE_KINDS.len())];
-        // How far nodes and edges spread decides what can be pruned.
+        // The spread of nodes and edges determines what can be pruned.
         let node_spread = [0.0, 1.0, 3.0, 10.0, 30.0][r.below(5)];
         let edge_spread = [0.0, 1.0, 3.0, 10.0][r.below(4)];
         let forbidden = [0.0, 0.0, 0.1, 0.4][r.below(4)];
@@ -192,7 +192,7 @@ impl Case {
     /// The edges in the case's own shape.
     pub fn edges<S: Float>(&self) -> Edges<S> {
         let labels = self.labels;
-        // The most frequent value makes a good base; any value makes a right one.
+        // The most frequent value makes a good base; any value makes a correct one.
         let base = *self.matrices[0]
             .iter()
             .max_by_key(|&&w| self.matrices[0].iter().filter(|&&v| v == w).count())
@@ -281,19 +281,20 @@ pub fn enumerate<S: Float>(lattice: &Lattice<'_, S>) -> Vec<Path<S>> {
     all
 }
 
-/// Every exact 1-best decoder, A* with each heuristic; `KBEST_TEST_DECODERS=a,b` narrows it down while working on one.
+/// Every exact 1-best decoder, A* with each heuristic; `KBEST_TEST_DECODERS=a,b` selects some of them while working on
+/// one.
 pub fn exact_decoders() -> Vec<Decoder> {
     decoders(|_| true)
 }
 
-/// The seeds of `make soak`: as many as `KBEST_SOAK` says, from `KBEST_SOAK_SEED` on.
+/// The seeds of `make soak`: `KBEST_SOAK` of them, starting at `KBEST_SOAK_SEED`.
 pub fn soak_seeds() -> std::ops::Range<u64> {
     let number = |name, usual| std::env::var(name).map_or(usual, |n: String| n.parse().expect("a number"));
     let first = number("KBEST_SOAK_SEED", 1);
     first..first + number("KBEST_SOAK", 100_000)
 }
 
-/// Those of them that can give more than one path.
+/// Those of them that can find more than one path.
 pub fn exact_kbest_decoders() -> Vec<Decoder> {
     decoders(|answers| answers != Answers::One)
 }

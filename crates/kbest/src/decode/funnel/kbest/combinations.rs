@@ -1,10 +1,10 @@
 //! How many paths lose at most how much, if the best path is changed at several positions.
 //!
-//! A *change* takes another label at a position, and the best way to it, which may change some labels before, too. Changes
-//! that have a label of the best path between them add up: each leaves the edges alone that the others change. So the number
-//! of paths that lose at most so much is counted position by position, as in a knapsack: the paths with no change ending
-//! here, and, for each change ending here, the paths whose changes all end before the label that it leaves alone, its loss
-//! added:
+//! A *change* takes another label at a position, and the best way to it, which may change some labels before, too.
+//! Changes with a label of the best path between them add up: none touches an edge that another one changes. So the
+//! number of paths that lose at most a given amount is counted position by position, as in a knapsack: the paths with
+//! no change ending here, and, for each change ending here, the paths whose changes all end before the unchanged label
+//! before it, plus its loss:
 //!
 //! ```text
 //! paths[t][s] = number of paths counted whose changes all end at t or before, and that lose s steps
@@ -12,20 +12,20 @@
 //! steps(loss) = loss * steps per loss, rounded up
 //! ```
 //!
-//! **Cost.** An addition of a short array for each change. Losses are rounded up to one of a few steps, so what is counted
-//! is less than what there is.
+//! **Cost.** One addition of a short array per change. Losses are rounded up to one of a few steps, so the counts are
+//! never too large.
 
-/// Steps of the largest loss counted.
+/// Number of steps up to the largest loss counted.
 const STEPS: usize = 64;
 const LAST: usize = STEPS - 1;
 
-/// Numbers of paths by what they lose: no steps, one step, and so on. They stay at 65,535.
+/// Numbers of paths by loss: no steps, one step, and so on. They saturate at 65,535.
 type Counts = [u16; STEPS];
 
-/// The same behind as many zeros, so that a part of it is the counts moved up by some steps.
+/// The same after as many zeros, so that a slice of it is the counts moved up by some steps.
 type Shifted = [u16; 2 * STEPS];
 
-/// The most labels that a change may have if it is to be combined with others before it (measured: more do not matter).
+/// The largest length of a change that is combined with others before it (measured: longer ones do not matter).
 const LONGEST: usize = 3;
 
 /// The count, position by position.
@@ -33,8 +33,8 @@ pub(super) struct Combinations {
     limit: f64, // the largest loss counted
     steps_per_loss: f64,
     best_only: Shifted,              // the best path
-    earlier: [Shifted; LONGEST + 1], // with changes up to each of the positions before, in a ring
-    oldest: usize,                   // of these, that of the position farthest from here
+    earlier: [Shifted; LONGEST + 1], // with changes up to each of the last positions, in a ring
+    oldest: usize,                   // index in the ring of the earliest position
     now: Counts,                     // up to this position
 }
 
@@ -47,17 +47,18 @@ impl Combinations {
         Combinations { limit, steps_per_loss, best_only, earlier: [best_only; LONGEST + 1], oldest: 0, now }
     }
 
-    /// Adds changes of up to `length` labels, the last of them at this position. One label before them stays, so they go
-    /// together with changes up to `length + 1` positions before.
+    /// Adds changes of up to `length` labels, the last of them at this position. One label before them stays unchanged,
+    /// so they combine with changes up to `length + 1` positions before.
     #[inline(always)]
     pub(super) fn change(&mut self, losses: impl Iterator<Item = f64>, length: usize) {
         let with = match LONGEST.checked_sub(length) {
             Some(shorter) => &self.earlier[(self.oldest + shorter) % (LONGEST + 1)],
             None => &self.best_only,
         };
-        let mut now = self.now; // to be kept in registers
+        let mut now = self.now; // a copy that stays in registers
         for loss in losses {
-            // now[s] += with[s - step - 1]; what is past the last step adds zeros. No branch, as none could be foreseen.
+            // now[s] += with[s - step - 1]; beyond the last step, this adds zeros. No branch, as it could not be
+            // predicted.
             let step = usize::from((loss * self.steps_per_loss).min(LAST as f64) as u8);
             let with = &with[LAST - step..][..STEPS];
             now.iter_mut().zip(with).for_each(|(now, &with)| *now = now.saturating_add(with));
@@ -72,7 +73,7 @@ impl Combinations {
         self.oldest = (self.oldest + 1) % (LONGEST + 1);
     }
 
-    /// A margin within which `k` paths lie, if there are so many.
+    /// A margin within which `k` paths lie, if there are that many.
     pub(super) fn margin(&self, k: usize) -> Option<f64> {
         let mut paths = 0;
         let enough = |&count: &u16| {
@@ -102,19 +103,20 @@ mod tests {
         let apart = counted(&[(1, 10.0, 1), (3, 20.0, 1)]);
         assert_eq!([1, 2, 3, 4].map(|k| apart.margin(k)), [0.0, 11.0, 21.0, 32.0].map(Some));
         assert_eq!(apart.margin(5), None);
-        // The same without both: neighbours, one that changes the label between them, too, or one of more than `LONGEST`.
+        // The same without both: neighbours, one that changes the label between them, too, or one of more than
+        // `LONGEST`.
         let together =
             [[(2, 10.0, 1), (3, 20.0, 1)], [(1, 10.0, 1), (3, 20.0, 2)], [(1, 10.0, 1), (7, 20.0, 4)]];
         for changes in together {
             assert_eq!([3, 4].map(|k| counted(&changes).margin(k)), [Some(21.0), None]);
         }
-        // A label stays between them.
+        // A label between them stays unchanged.
         for changes in
             [[(1, 10.0, 4), (3, 20.0, 1)], [(1, 10.0, 1), (4, 20.0, 2)], [(3, 10.0, 1), (7, 20.0, 3)]]
         {
             assert_eq!(counted(&changes).margin(4), Some(32.0));
         }
-        // Two at one position do not go together; losses beyond the margin do not count.
+        // Two at one position do not combine; losses beyond the margin do not count.
         assert_eq!(counted(&[(1, 10.0, 1), (1, 20.0, 1), (4, 65.0, 1)]).margin(4), None);
         let mut nothing = Combinations::within(0.0);
         nothing.change([0.0, 5.0].into_iter(), 1);

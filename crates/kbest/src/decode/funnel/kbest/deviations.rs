@@ -1,8 +1,8 @@
 //! The `k` best paths of a graph, each written as a deviation from a better one.
 //!
-//! **How.** A path takes the best way into each of its nodes but for a few; leaving out the one nearest to the start gives
-//! its *parent*, which loses less. So all paths that lose at most some limit are listed from the best one, by adding to each
-//! path every deviation in front of its own that the limit allows:
+//! **How.** A path takes the best way into each of its nodes except a few; without the exception nearest to the start,
+//! it is its *parent*, which loses less. So all paths that lose at most some limit are listed from the best one, by
+//! adding to each path every deviation before its own that the limit allows:
 //!
 //! ```text
 //! loss(path) = loss(parent) + loss(way)                      0 for the best path
@@ -10,15 +10,16 @@
 //! score      = alpha(way.from) + what the parent adds behind the way, in the judge's order
 //! ```
 //!
-//! A path's labels are its parent's but for those between the deviation and where both meet again.
+//! A path's labels are its parent's except for those between the deviation and the point where both meet again.
 //!
-//! **Why exact.** Losses are sums of differences and decide only what is surely not among the `k` best (`slack` allows for
-//! their rounding); the paths left are sorted by the judge's score, equal ones by their labels, read from the end.
+//! **Why exact.** Losses are sums of differences and only rule out paths that are surely not among the `k` best
+//! (`slack` allows for their rounding); the remaining paths are sorted by the judge's score, equal ones by their
+//! labels, read from the end.
 //!
-//! **Cost.** A few steps for each path listed; for each that may be among the best, one addition of an edge and a node for
-//! each position behind its deviation; for their parents and the paths pushed, a copy of the labels. **When not.** Where very
-//! many paths lose the same (ties, or rounding as large as the margin): the number of paths listed is limited, and beyond that
-//! [`crate::decode::path_space`] has to do it, which never lists more than `k`.
+//! **Cost.** A few steps per path listed; for each path that may be among the best, one addition of an edge and a node
+//! per position after its deviation; for their parents and the paths pushed, a copy of the labels. **When not.** Where
+//! very many paths lose the same (ties, or rounding as large as the margin): the number of paths listed is limited, and
+//! beyond that [`crate::decode::path_space`] takes over, which never lists more than `k`.
 
 use super::graph::{END, Graph, Way};
 use super::smallest::{Buckets, keep_smallest};
@@ -29,18 +30,18 @@ use crate::decode::funnel::sorting::sort_few;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
 
-/// A path: that of its parent, but over another way.
+/// A path: its parent's path, but over another way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deviation<S> {
-    pub(super) parent: u32, // among those listed
+    pub(super) parent: u32, // index in `listed`
     way: u32,               // NONE for the best path
-    into: u32,              // the node that it leads into
+    into: u32,              // the node that the way leads into
     pub(super) loss: S,
     written: u32, // its number among the paths written out; NONE if it is not
 }
 
 impl<S: Float> Deviation<S> {
-    /// The way over which it deviates, and the position from which that leads. Not of the best path.
+    /// The way over which it deviates, and the position that this way leaves. Not for the best path.
     #[inline(always)]
     fn way<'a>(&self, graph: &'a Graph<S>) -> (&'a Way<S>, usize) {
         (&graph.ways[self.way as usize], graph.nodes[self.into as usize].t as usize - 1)
@@ -55,13 +56,13 @@ pub(super) struct Deviations<S> {
     losses: Vec<S>,
     buckets: Buckets,
     written: Written<S>,
-    scores: Vec<(S, u32)>, // scores, and which path has them
+    scores: Vec<(S, u32)>, // scores and their paths
     ranked: Vec<(S, u32)>, // the same in order
 }
 
 impl<S: Float> Deviations<S> {
-    /// Pushes the `k` best of the paths that lose no more than `limit`, and says whether it could: not if too many paths
-    /// are as good as the `k`-th.
+    /// Pushes the `k` best of the paths that lose no more than `limit`, and returns whether it could: not if too many
+    /// paths are as good as the `k`-th.
     pub(super) fn push_best(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -73,9 +74,9 @@ impl<S: Float> Deviations<S> {
     ) -> bool {
         let Some(limit) = self.list(graph, k, limit, slack) else { return false };
         self.score_best(lattice, graph, k, limit, slack);
-        let others = &mut self.ranked[1..]; // the best path is the first one, whatever others score as much
+        let others = &mut self.ranked[1..]; // the best path comes first, even if others score as much
         sort_few(others, |&(score, _)| -score);
-        // As many as are wanted, and those that score as much as the last of them.
+        // The paths requested, and those that score as much as the last of them.
         let mut past = k.min(self.ranked.len());
         while past < self.ranked.len() && self.ranked[past].0 == self.ranked[past - 1].0 {
             past += 1;
@@ -90,8 +91,8 @@ impl<S: Float> Deviations<S> {
         true
     }
 
-    /// Lists all paths that may be among the `k` best, unless they are too many, and returns what they lose at most (but for
-    /// some that were listed before the limit fell).
+    /// Lists all paths that may be among the `k` best, unless there are too many, and returns the most that they lose
+    /// (except for some that were listed before the limit fell).
     fn list(&mut self, graph: &Graph<S>, k: usize, mut limit: S, slack: S) -> Option<S> {
         let new = |parent, way, into, loss| Deviation { parent, way, into, loss, written: NONE };
         self.listed.clear();
@@ -105,7 +106,7 @@ impl<S: Float> Deviations<S> {
             next += 1;
             let Deviation { way, loss, .. } = self.listed[parent as usize];
             let mut node = if way == NONE { END } else { graph.ways[way as usize].from };
-            // Lower bound: no path to this node but the best one loses less than its gap.
+            // Lower bound: except for the best path to this node, none loses less than its gap.
             while loss + graph.nodes[node as usize].gap <= limit {
                 let into = graph.nodes[node as usize].fork;
                 let Some(fork) = graph.nodes.get(into as usize) else { break };
@@ -115,7 +116,7 @@ impl<S: Float> Deviations<S> {
                     if loss <= limit {
                         let child = self.listed.len() as u32;
                         self.listed.push(new(parent, other, into, loss));
-                        // No branch, as none could be foreseen.
+                        // No branch, as it could not be predicted.
                         let has_children = loss + graph.nodes[way.from as usize].gap <= limit;
                         self.parents.push(child);
                         self.parents.truncate(self.parents.len() - usize::from(!has_children));
@@ -134,8 +135,8 @@ impl<S: Float> Deviations<S> {
         Some(limit)
     }
 
-    /// The limit, or what the `k`-th best of the paths listed loses if that is less. A path that is among the `k` best by
-    /// its score, too, may lose more than that only by rounding, twice.
+    /// The limit, or the loss of the `k`-th best path listed if that is less. A path that is among the `k` best by its
+    /// score may lose more than that only because of rounding, twice.
     fn tighten(&mut self, k: usize, limit: S, slack: S) -> S {
         self.losses.clear();
         self.losses.extend(self.listed.iter().map(|path| path.loss));
@@ -154,13 +155,13 @@ impl<S: Float> Deviations<S> {
         let good = buckets.smallest(losses, k, slack + slack, large);
         scores.clear();
         scores.push((written.score(0, graph, graph.best_way(END), positions - 1, has_end), 0));
-        // In the order in which they were listed: siblings deviate ever nearer to the start, which can be foreseen.
+        // In the order in which they were listed: siblings deviate ever nearer to the start, which is predictable.
         for &i in &good[1..] {
             let path = listed[i as usize];
             let parent = listed[path.parent as usize];
             let mut number = parent.written;
             if number == NONE {
-                // The parent loses less, so it was among these, too, and then its own parent was written out.
+                // The parent loses less, so it was also among these, and its own parent has been written.
                 let (way, t) = parent.way(graph);
                 number = written.add(listed[parent.parent as usize].written, graph, way, t);
                 listed[path.parent as usize].written = number;

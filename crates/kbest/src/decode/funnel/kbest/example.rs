@@ -7,7 +7,7 @@ use graph::{END, Graph};
 
 const NAMES: [char; 4] = ['A', 'B', 'C', 'D'];
 
-/// Scores are whole numbers, so what is left of a slack is rounded away.
+/// Scores are whole numbers, so rounding removes what a slack has added.
 fn whole(score: f32) -> f32 {
     if score.is_finite() { score.round() } else { score }
 }

@@ -1,9 +1,9 @@
 //! The labels on all paths within a margin of the best one, and the ways between them.
 //!
-//! A graph of *nodes* (a label at a position) and *ways* (an edge into a node, from a label before it). The first way into
-//! a node is its best one; what another way *loses* against it, every path that takes it loses. The end behind the last
-//! position is a node, too, the first of all; then follow those of the best path, the last position first; then all others,
-//! position by position likewise.
+//! A graph of *nodes* (a label at a position) and *ways* (an edge into a node, from a label before it). The first way
+//! into a node is its best one; what another way *loses* against it, every path over that way loses. The end, after the
+//! last position, is a node, too, and the first of all; then come the nodes of the best path, last position first; then
+//! all others, also last position first.
 //!
 //! **Cost.** A few words per label and per way. Made by one walk backwards ([`super::keep`]), read by the enumeration
 //! ([`super::deviations`]).
@@ -14,7 +14,7 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use std::ops::Range;
 
-/// The end behind the last position.
+/// The end, after the last position.
 pub(super) const END: u32 = 0;
 
 /// A label that some path within the margin has at its position.
@@ -34,12 +34,12 @@ pub(super) struct Node<S> {
     pub(super) allowance: S,
     /// The nearest node on the best path to it, itself included, that has a second way in.
     pub(super) fork: u32,
-    /// The least that any path to it loses but the best one.
+    /// The least that any path to it except the best one loses.
     pub(super) gap: S,
 }
 
 impl<S> Node<S> {
-    /// Whether no way into it is known.
+    /// Whether no way into it is known yet.
     #[inline(always)]
     pub(super) fn has_no_way(&self) -> bool {
         self.first == self.past
@@ -56,7 +56,7 @@ pub(super) struct Way<S> {
     pub(super) node_score: S,
     /// The edge (the end score, if it leads to the end).
     pub(super) edge: S,
-    /// What it loses against the best way into the same node.
+    /// Its loss against the best way into the same node.
     pub(super) loss: S,
 }
 
@@ -66,12 +66,12 @@ pub(super) struct Graph<S> {
     pub(super) nodes: Vec<Node<S>>,
     pub(super) ways: Vec<Way<S>>,
     positions: usize,
-    levels: Vec<u32>, // T: where the nodes off the best path end: behind the last position (none), at the last, and so on
+    levels: Vec<u32>, // T: where the nodes off the best path end, of the end (none), of the last position, and so on
     node_of: Vec<u32>, // by entry of the search; NONE if it is not kept
 }
 
 impl<S: Float> Graph<S> {
-    /// Begins with the best path, to whose labels, and to the end, paths may lose as much as `allowance`.
+    /// Begins with the best path; on the way to its labels, and to the end, paths may lose up to `allowance`.
     pub(super) fn begin(&mut self, layers: &Layers<S>, best_path: &[u32], allowance: S) {
         self.nodes.clear();
         self.ways.clear();
@@ -87,13 +87,13 @@ impl<S: Float> Graph<S> {
         }
     }
 
-    /// The node of the best path at a position, or at the end behind the last one.
+    /// The node of the best path at a position, or at the end after the last one.
     #[inline(always)]
     pub(super) fn on_best(&self, t: usize) -> u32 {
         (self.positions - t) as u32
     }
 
-    /// Ends the nodes of a position, the one after those ended before, and returns those off the best path.
+    /// Completes the nodes of the next position, and returns those off the best path.
     pub(super) fn end_level(&mut self) -> Range<u32> {
         let first = self.levels.last().map_or(self.positions as u32 + 1, |&past| past);
         let past = self.nodes.len() as u32;
@@ -107,7 +107,7 @@ impl<S: Float> Graph<S> {
         self.nodes.push(Node { t, label, entry, first: 0, past: 0, alpha, allowance, fork: NONE, gap });
     }
 
-    /// Makes room for entries that were added to the search.
+    /// Makes room for entries that the search has added.
     pub(super) fn know_entries(&mut self, count: usize) {
         if self.node_of.len() < count {
             self.node_of.resize(count, NONE);
@@ -169,15 +169,15 @@ impl<S: Float> Graph<S> {
             old => {
                 let node = &mut self.nodes[old as usize];
                 if node.allowance < allowance {
-                    (node.allowance, node.past) = (allowance, node.first); // the way into it may no longer be the only one
+                    (node.allowance, node.past) = (allowance, node.first); // the way in may no longer be the only one
                 }
                 old
             }
         }
     }
 
-    /// Finds forks and gaps, when all ways are known: from the first position on, as a node's follow from those of the node
-    /// before it.
+    /// Finds forks and gaps, when all ways are known: from the first position on, because a node's follow from those of
+    /// the node before it.
     pub(super) fn finish(&mut self) {
         for t in 0..=self.positions {
             self.find_fork(self.on_best(t));

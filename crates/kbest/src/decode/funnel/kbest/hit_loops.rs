@@ -1,7 +1,7 @@
-//! A label that may be on a good path, and the loops over such labels, compiled for the CPU at hand.
+//! A label that may be on a good path, and the loops over such labels, compiled for the CPU in use.
 //!
-//! How many labels a position has, and how many of them are wanted, cannot be foreseen, so these loops have no branch but
-//! their end.
+//! How many labels a position has, and how many of them are wanted, cannot be predicted, so these loops have no branch
+//! except their end.
 
 use crate::decode::funnel::layers::NONE;
 use crate::kernel::{Float, Loop};
@@ -18,19 +18,19 @@ pub(super) const UNKNOWN: u32 = NONE - 2;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<S> {
     pub(super) label: u32,
-    /// Its best way in, if that was known at once, else [`SEVERAL`] or [`UNKNOWN`].
+    /// Its best way in, if that was known at once, otherwise [`SEVERAL`] or [`UNKNOWN`].
     pub(super) back: u32,
     /// Its forward score, or, if the way in is unknown, an upper bound.
     pub(super) score: S,
     /// The same with the edge to the best path's next label.
     pub(super) value: S,
-    /// What the best path loses if it is changed to this label, over labels opened; infinity if it cannot be.
+    /// The loss of the best path if it is changed to this label, over opened labels; infinity if that is impossible.
     pub(super) loss: S,
 }
 
-/// What is known of some labels of a position, one after another.
+/// Data about consecutive labels of a position.
 pub(super) struct Labels<'a, S> {
-    /// Bounds of the values that labels before lead to.
+    /// Bounds on the values that the labels before lead to.
     pub(super) row: &'a [S],
     pub(super) node_scores: &'a [S],
     /// The edges to the best path's next label.
@@ -39,14 +39,14 @@ pub(super) struct Labels<'a, S> {
     pub(super) open_at: &'a [u32],
 }
 
-/// Makes hits of the labels selected, and returns the largest of their values. A label that is open becomes a hit that
-/// cannot be had.
+/// Turns the selected labels into hits, and returns the largest of their values. A label that is open becomes a
+/// forbidden hit.
 pub(super) struct MakeHits<'a, S> {
     pub(super) selected: &'a [u32],
-    /// The label that they are counted from.
+    /// The label from which they are counted.
     pub(super) first: u32,
     pub(super) t: u32,
-    /// To be added to the bounds.
+    /// Added to the bounds.
     pub(super) add: S,
     /// Labels that are not opened at the position before lead to values below this.
     pub(super) floor_before: S,
@@ -91,12 +91,12 @@ impl<S: Float> Loop for MakeHits<'_, S> {
 /// Finds those of some hits that are wanted, and returns the largest score of the others and `rest`.
 pub(super) struct FindWanted<'a, S> {
     pub(super) hits: &'a [Hit<S>],
-    /// The place of the first.
+    /// The index of the first.
     pub(super) first: u32,
     /// The least value that is wanted.
     pub(super) needed: S,
     pub(super) rest: S,
-    /// Their places.
+    /// Their indices.
     pub(super) wanted: &'a mut Vec<u32>,
 }
 

@@ -1,11 +1,12 @@
 //! Labels that are not opened but may be on a good path, found by one vector pass per position.
 //!
-//! A *hit* may be the best path's label of its position changed: with the best way into it, and the best path's own label
+//! A *hit* may replace the best path's label at its position: with the best way into it, and the best path's own label
 //! after it. The pass finds every label that a path within some limit has before a label of the best path, so the walk
-//! backwards ([`super::keep`]) need not look for it again.
+//! backwards ([`super::keep`]) need not search for it again.
 //!
-//! **Cost.** A pass over the labels at each position where any label may be within the limit, and a few words per hit. **When
-//! not.** With an infinite limit, where so few labels are legal that every path is wanted, all legal labels are hits.
+//! **Cost.** One pass over the labels at each position where any label may be within the limit, and a few words per
+//! hit. **When not.** With an infinite limit, when so few labels are legal that every path is wanted: then all legal
+//! labels are hits.
 
 use super::hit_loops::{FindWanted, Hit, Labels, MakeHits, SEVERAL, UNKNOWN};
 use super::losses::Losses;
@@ -18,35 +19,35 @@ use crate::kernel::{self, Float, LANES};
 use crate::lattice::EdgeScores;
 use std::ops::Range;
 
-/// Labels looked at first in a pass.
+/// Number of labels looked at first in a pass.
 const FIRST_PART: usize = 320;
 
 /// The hits of one position.
 #[derive(Debug, Clone)]
 struct HitsAt<S> {
-    /// Their places; none if no pass was made.
+    /// Their indices; empty if no pass was made.
     hits: Range<usize>,
-    /// How many labels were open.
+    /// How many labels were open at that time.
     opened: u32,
     /// No label that is neither opened nor a hit has a larger score.
     rest: S,
     largest_value: S,
-    /// How many labels of the best path are changed with each of them, at most.
+    /// The largest length of a change to any of them.
     length: usize,
 }
 
 /// The hits of all positions.
 #[derive(Debug, Default)]
 pub(super) struct Hits<S> {
-    all: Vec<Hit<S>>,   // a position's one after another
+    all: Vec<Hit<S>>,   // those of a position are consecutive
     at: Vec<HitsAt<S>>, // T
-    /// No label is missing that a path losing no more than this has before a label of the best path.
+    /// Complete up to this loss: every label that a path losing no more has before a label of the best path is here.
     pub(super) cover: S,
-    wanted: Vec<u32>, // places of the hits that are about to be opened
+    wanted: Vec<u32>, // indices of the hits that are about to be opened
 }
 
 impl<S: Float> Hits<S> {
-    /// Forgets all.
+    /// Removes all hits.
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.at.clear();
@@ -58,14 +59,14 @@ impl<S: Float> Hits<S> {
         &self.all
     }
 
-    /// Whether no label at position `t` that is not opened has a value of at least `needed`, that of a path that loses as much
-    /// as `allowance`: no pass was made, or, if only this value matters (`alone`), none of the hits has it.
+    /// Whether no label at position `t` that is not opened has a value of at least `needed`, the value of a path that
+    /// loses `allowance`: no pass was made, or, if only this value matters (`alone`), none of the hits has it.
     pub(super) fn have_none(&self, t: usize, allowance: S, needed: S, alone: bool) -> bool {
         let none_at = |at: &HitsAt<S>| at.hits.is_empty() || (alone && at.largest_value < needed);
         self.cover >= allowance && none_at(&self.at[t])
     }
 
-    /// Drops those behind the first `old` that cannot be had, and returns the largest of their scores and this one.
+    /// Drops forbidden hits after the first `old`, and returns the largest of `rest` and their scores.
     fn drop_forbidden(&mut self, old: usize, mut rest: S) -> S {
         let mut kept = old;
         for i in old..self.all.len() {
@@ -81,7 +82,7 @@ impl<S: Float> Hits<S> {
         rest
     }
 
-    /// The hits of a position, and how many labels of the best path are changed with each of them, at most.
+    /// The hits of a position, and the largest length of a change to any of them.
     #[inline(always)]
     pub(super) fn at(&self, t: usize) -> (&[Hit<S>], usize) {
         let at = &self.at[t];
@@ -90,7 +91,7 @@ impl<S: Float> Hits<S> {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// Finds the hits of all positions, in this order, and what is lost over them.
+    /// Finds the hits of all positions, in this order, and their losses.
     pub(super) fn hit_all(
         &mut self,
         positions: impl Iterator<Item = usize>,
@@ -109,14 +110,14 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Finds the hits of a position: labels not opened over which a path may lose no more than the limit, and what two
-    /// roundings may hide (`slack` is for one).
+    /// Finds the hits of a position: labels not opened over which a path may lose no more than the limit plus what two
+    /// roundings may hide (`slack` covers one).
     ///
     /// ```text
     /// hits = all y with  (max(add + row[y], floor before) + node[y]) + way_out[y] >= best value - (limit + 2 slack)
     /// ```
     ///
-    /// It looks at some labels, then at more: where very many are close, the first of them let the limit fall.
+    /// It looks at some labels, then at more: where very many are close, the first ones lower the limit.
     fn hit(
         &mut self,
         t: usize,
@@ -169,7 +170,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             };
             largest_value = largest_value.larger(kernel::run(making));
             if source == Source::Bounded {
-                // The bounds are of no path: over the best path's label before, there is one.
+                // The bounds do not belong to a path, but there is one over the best path's label before.
                 let before = layers.entry(best_path[t - 1]);
                 for hit in &mut hits.all[old..] {
                     let y = hit.label as usize;
@@ -190,14 +191,14 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             part = part.end..self.lattice.labels().min(3 * part.end);
         }
         let opened = layers.layer(t).opened;
-        // Where only one label is opened before, it is the best path's; with bounds alone that one was taken.
+        // If only one label is opened before, it is the best path's; with bounds alone, that label was used.
         let length = if source == Source::Gathered { 1 + losses.lengths[t - 1] } else { 1 };
         hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, largest_value, length };
         self.budget.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + looked)
     }
 
-    /// Opens the labels of position `t` that lead to a value of at least `needed` at the best path's next label, or at the
-    /// end. They are among the hits.
+    /// Opens the labels of position `t` that lead to a value of at least `needed` at the best path's next label, or at
+    /// the end. They are among the hits.
     pub(super) fn open_hits(
         &mut self,
         t: usize,
@@ -215,12 +216,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             if self.open_selected(job, rest)? {
                 return Ok(());
             }
-            self.work_off()?; // what they have to wait for
+            self.work_off()?; // the jobs they depend on
         }
     }
 
-    /// Gathers the hits of position `t` with a value of at least `needed`: those whose way in is known become fresh labels,
-    /// the others selected ones. Returns a bound on the scores of all other labels.
+    /// Gathers the hits of position `t` with a value of at least `needed`: those whose way in is known become fresh
+    /// labels, the others selected ones. Returns a bound on the scores of all other labels.
     fn gather_wanted(&mut self, t: usize, needed: S, hits: &mut Hits<S>) -> Result<S, Stop> {
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let HitsAt { hits: range, opened, rest, .. } = hits.at[t].clone();

@@ -1,7 +1,8 @@
 //! Backwards from the best path: every label on any path within a margin of it.
 //!
-//! A label kept at `t` with an allowance (the most that a path may lose on its way to it) *wants* every label before it that
-//! leads to a value within that allowance of its best one; what that label loses is taken from the allowance:
+//! A label kept at `t` with an allowance (the most that a path may lose on its way to it) *wants* every label before it
+//! that leads to a value within that allowance of its best one; the loss of that label is subtracted from the
+//! allowance:
 //!
 //! ```text
 //! allowance(end)  = margin + slack
@@ -10,11 +11,11 @@
 //! allowance(p)    = max over all y that want p of  allowance(y) - loss(p -> y)
 //! ```
 //!
-//! Where a label that is not opened could be wanted, by floor and rest of its position, the position is opened toward that one
-//! label. The labels kept are exactly those that some path within the margin (and the slack) uses.
+//! Where a label that is not opened could be wanted, by floor and rest of its position, the position is opened toward
+//! that one label. The labels kept are exactly those that some path within the margin (and the slack) uses.
 //!
-//! **Cost.** A vector pass for each label kept whose predecessors the search has not opened far enough (those before the
-//! best path are known from [`super::hits`]), and the opened labels before each label kept.
+//! **Cost.** One vector pass for each label kept whose predecessors the search has not opened far enough (those before
+//! the best path are known from [`super::hits`]), and a step for each opened label before each label kept.
 
 use super::graph::{END, Graph, Node, Way};
 use super::hits::Hits;
@@ -31,7 +32,7 @@ use crate::lattice::{EdgeScores, Lattice};
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
     pub(super) best_path: Vec<u32>, // T: the search's entries
-    pub(super) hits: Hits<S>,       // known before, if the margin was found with them
+    pub(super) hits: Hits<S>,       // known already, if the margin was found with them
     pub(super) graph: Graph<S>,
     offsets: Vec<usize>, // the same labels in columns: T + 1
     labels: Vec<LabelId>,
@@ -56,7 +57,7 @@ impl<S: Float> Kept<S> {
         self.labels.extend(nodes.iter().map(|node| node.label));
         self.alpha.clear();
         self.alpha.extend(nodes.iter().map(|node| node.alpha));
-        self.graph.nodes.truncate(1); // no longer where the ways say they are
+        self.graph.nodes.truncate(1); // their order no longer agrees with the ways
     }
 
     /// The labels in columns, and the memory of their enumeration.
@@ -67,8 +68,8 @@ impl<S: Float> Kept<S> {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// What may be lost to rounding when losses, which are differences of forward scores, are added up instead of scores:
-    /// once for the sums, as [`Lattice::rounding_slack`] says, and as much again for the differences.
+    /// The largest rounding error when losses, which are differences of forward scores, are added up instead of scores:
+    /// [`Lattice::rounding_slack`] for the sums, and as much again for the differences.
     pub(super) fn loss_slack(&self) -> S {
         let slack = self.lattice.rounding_slack();
         slack + slack
@@ -108,8 +109,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(())
     }
 
-    /// Adds the way that the best path takes to position `t`, or to the end, if it surely is the only one there. If others
-    /// are kept at `t`, too, a hit that is not wanted here is to be looked at for their sake (`alone`: there are none).
+    /// Adds the way that the best path takes to position `t`, or to the end, if it surely is the only one there. If
+    /// other labels are kept at `t`, too, a hit that is not wanted here must be considered for their sake (`alone`:
+    /// there are none).
     fn add_way_on_best(
         &self,
         t: usize,
@@ -132,7 +134,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         is_only
     }
 
-    /// Adds the way into each of the new nodes of position `t` that surely has only one, from the best path. Most have.
+    /// Adds the way into each of the new nodes of position `t` that surely have only one, from the best path. Most do.
     ///
     /// ```text
     /// only way:  max(rest, best other alpha) + largest edge into y  <  alpha + edge - allowance
@@ -150,15 +152,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             let edge = self.edges.get(t, label as usize, y as usize);
-            // Upper bound: over no other label and no larger edge does it come to as much as is wanted.
+            // Upper bound: no other label, even with the largest edge, leads to as much as is needed.
             if others + largest.at(y as usize) < alpha + edge - allowance {
                 graph.add_only_way(new, Way { from, label, node_score, edge, loss: S::ZERO });
             }
         }
     }
 
-    /// Adds every way into a node that leads to a value within its allowance of the best one, opening labels before it as far
-    /// as that needs.
+    /// Adds every way into a node that leads to a value within its allowance of the best one, opening labels before it
+    /// as far as necessary.
     fn want_predecessors(
         &mut self,
         node: u32,
@@ -187,7 +189,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let before = self.memory.layers.entry(back);
         graph.add_way(node, t - 1, (back, before), node_scores[before.label as usize], edge, S::ZERO);
         let mut looked = 1;
-        // Upper bound: over no other label and no larger edge does it come to as much.
+        // Upper bound: no other label, even with the largest edge, leads to as much.
         let largest = if at_end { S::ZERO } else { self.edges.bounds(t).column.at(y) };
         if at_end || self.memory.layers.layer(t - 1).best_but(before.alpha) + largest >= needed {
             for run in self.memory.layers.runs(t - 1).filter(|run| run.largest_reach >= needed) {

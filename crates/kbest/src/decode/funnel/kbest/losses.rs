@@ -1,8 +1,8 @@
-//! What the best path loses with one label changed, and a limit that falls as more of these losses are known.
+//! The losses of single changes to the best path, and a limit that falls as more of these losses are known.
 //!
-//! A *change* takes another label at a position, the best way into that label, and the best path's own labels after it. Two
-//! changes differ in the last position changed or in the label there, so they give distinct paths. Losses are counted in
-//! steps of the first limit, which is cheaper than to select the `k - 1`-th of them again and again.
+//! A *change* takes another label at a position, the best way into that label, and the best path's own labels after it.
+//! Two changes differ in the last position changed or in the label there, so they make distinct paths. Losses are
+//! counted in steps of the first limit, which is cheaper than selecting the `k - 1`-th of them again and again.
 //!
 //! **Cost.** A few steps per loss.
 
@@ -12,25 +12,25 @@ use super::hits::Hits;
 use super::smallest::keep_smallest;
 use crate::kernel::{self, Float, Loop};
 
-/// From this many paths on, changes at several positions are counted.
+/// From this many paths on, combinations of changes at several positions are counted.
 pub(super) const MANY_PATHS: usize = 16;
 
 /// The step of losses beyond the first limit, and so the number of steps below it.
 const BEYOND: usize = 63;
 
-/// The best path with its label at one position changed to another one that is opened already, and the best way to it.
+/// The best path with its label at one position changed to another one that is already opened, and the best way to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change<S> {
     pub(super) t: usize,
     pub(super) loss: S,
-    /// How many labels of the best path are changed, at most.
+    /// How many labels of the best path it replaces, at most.
     pub(super) length: usize,
 }
 
-/// What single changes lose, and the limit.
+/// The losses of single changes, and the limit.
 #[derive(Debug, Default)]
 pub(super) struct Losses<S> {
-    /// Larger ones do not count.
+    /// Larger losses do not count.
     pub(super) limit: S,
     /// How many paths are wanted besides the best one: `k - 1`.
     pub(super) further: usize,
@@ -39,9 +39,9 @@ pub(super) struct Losses<S> {
     /// The largest length of these at each position.
     pub(super) lengths: Vec<usize>,
     steps_per_loss: f64,
-    counts: Vec<u32>, // losses by steps of the first limit, the last for all beyond it
+    counts: Vec<u32>, // number of losses by steps of the first limit, the last for all beyond it
     counted: usize,   // hits among them
-    check_at: usize,  // hits after which it is worth while to see whether the limit falls
+    check_at: usize,  // number of hits at which to check whether the limit falls
     smallest: Vec<S>, // a buffer
 }
 
@@ -65,7 +65,7 @@ impl<S: Float> Losses<S> {
         }
     }
 
-    /// Lets the limit fall, if there are enough new hits.
+    /// Lowers the limit, if there are enough new hits.
     ///
     /// ```text
     /// step(loss) = loss * steps per loss, rounded down, at most BEYOND
@@ -91,7 +91,7 @@ impl<S: Float> Losses<S> {
         }
     }
 
-    /// The `k - 1`-th smallest, over the labels opened and all hits, if there are so many.
+    /// The `k - 1`-th smallest loss, over opened labels and all hits, if there are that many.
     pub(super) fn last(&mut self, hits: &[Hit<S>]) -> Option<S> {
         self.smallest.clear();
         self.smallest.extend(self.open_changes.iter().map(|change| change.loss));
@@ -99,7 +99,7 @@ impl<S: Float> Losses<S> {
         keep_smallest(&mut self.smallest, self.further).filter(|last| last.is_legal())
     }
 
-    /// The guess at what the `k - 1`-th smallest is, from what is likely to be lost at each position.
+    /// A guess at the `k - 1`-th smallest loss, from the likely loss at each position.
     pub(super) fn guess(&mut self, likely: impl Iterator<Item = S>) -> Option<S> {
         self.last(&[]).or_else(|| {
             self.smallest.extend(likely.map(|loss| loss.larger(S::ZERO)).filter(|loss| loss.is_legal()));
@@ -107,8 +107,8 @@ impl<S: Float> Losses<S> {
         })
     }
 
-    /// A margin within which `k` paths lie, changes at several positions counted, if there are so many within the limit.
-    /// Not for few paths: it would hardly be less than that of single changes.
+    /// A margin within which `k` paths lie, counting changes at several positions, if there are that many within the
+    /// limit. Not for few paths: it would hardly be less than that of single changes.
     pub(super) fn combined(&self, k: usize, positions: usize, hits: &Hits<S>) -> Option<S> {
         if k < MANY_PATHS || !self.limit.is_legal() {
             return None;
@@ -117,7 +117,7 @@ impl<S: Float> Losses<S> {
     }
 }
 
-/// Counts the paths with changes, as [`Losses::combined`] needs it.
+/// Counts the paths with changes for [`Losses::combined`].
 struct CountPaths<'a, S> {
     losses: &'a Losses<S>,
     k: usize,

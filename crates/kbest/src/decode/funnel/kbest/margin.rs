@@ -1,20 +1,20 @@
-//! How much the `k`-th best path loses at most, from the best path with labels changed.
+//! An upper bound on the loss of the `k`-th best path, from the best path with labels changed.
 //!
-//! The best path with another label at one position ([`super::losses`]) is a path of its own for each such label, so what
-//! the `k - 1`-th best of them loses, the `k`-th best path of all does not exceed:
+//! The best path with another label at one position ([`super::losses`]) is a distinct path for each such label, so the
+//! `k`-th best path of all loses no more than the `k - 1`-th best of them:
 //!
 //! ```text
 //! margin = the k-1-th smallest loss of a single change                              (few paths)
 //! margin = the least d such that k combinations of changes lose at most d           (from 16 paths on)
 //! ```
 //!
-//! The first limit comes from the labels opened already and from what is likely to be lost at each position, or, if these are
-//! too few (for many paths: if that is less), from experience. Then a vector pass per position looks for labels within it
-//! ([`super::hits`]), where floor and rest leave any, and positions that are likely to have close rivals come first, so that
-//! it falls soon. At last, changes at several positions count, too ([`super::combinations`]).
+//! The first limit comes from the labels already opened and from the likely loss at each position, or, if these are too
+//! few (for many paths: if that is less), from experience. Then a vector pass per position looks for labels within it
+//! ([`super::hits`]), where floor and rest leave any; positions that are likely to have close rivals come first, so
+//! that the limit falls early. Finally, changes at several positions are counted, too ([`super::combinations`]).
 //!
-//! **Cost.** The passes; all of them again with a wider limit if it was too low, about one time in ten. **When not.** Where
-//! there are not so many paths with labels changed, there is no margin.
+//! **Cost.** The passes; all of them again with a wider limit if it was too low, about one time in ten. **When not.**
+//! If there are fewer than `k` paths with labels changed, there is no margin.
 
 use super::hits::Hits;
 use super::losses::{Change, Losses, MANY_PATHS};
@@ -28,12 +28,12 @@ use crate::lattice::EdgeScores;
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Memory<S> {
-    pub(super) likely_losses: Vec<(S, u32)>, // and their positions: those first that are likely to have hits that lose little
+    pub(super) likely_losses: Vec<(S, u32)>, // with their positions, smallest loss first
     pub(super) losses: Losses<S>,
     experience: Experience,
 }
 
-/// How many times what is likely to be lost where rivals are closest was the margin for so many paths, on average.
+/// For `k` paths, the average ratio of the margin to the likely loss where rivals are closest.
 #[derive(Debug, Default)]
 struct Experience {
     k: usize,
@@ -41,12 +41,12 @@ struct Experience {
 }
 
 impl Experience {
-    /// A limit that the margin for `k` paths seldom exceeds, from what is likely to be lost where rivals are closest.
+    /// A limit that the margin for `k` paths seldom exceeds, from the likely loss where rivals are closest.
     fn limit(&self, k: usize, closest: f64) -> f64 {
         closest * if k == self.k { 1.25 * self.times } else { 3.0 }
     }
 
-    /// Remembers what the margin was.
+    /// Records a margin.
     fn learn(&mut self, k: usize, closest: f64, margin: f64) {
         let times = margin / closest;
         if closest.is_finite() && times > 0.0 && times.is_finite() {
@@ -55,15 +55,15 @@ impl Experience {
     }
 }
 
-/// What is likely to be lost where rivals are closest: the harmonic mean over three positions, each between two bounds.
+/// The likely loss where rivals are closest: the harmonic mean over three positions, each clamped between two bounds.
 fn closest_rivals<S: Float>(likely_losses: &[(S, u32)], least: f64, most: f64) -> f64 {
     let three = &likely_losses[..likely_losses.len().min(3)];
     three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least).min(most)).sum::<f64>()
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2), and
-    /// the hits for it. `None` if there are not so many paths with labels changed.
+    /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2),
+    /// and the hits for it. `None` if there are not that many paths with labels changed.
     pub(super) fn margin_for(
         &mut self,
         k: usize,
@@ -91,14 +91,14 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                     hits.cover = margin + slack + slack;
                     return Ok(Some(margin + slack));
                 }
-                Some(margin) => limit = margin, // over opened labels alone: now with all others within that
+                Some(margin) => limit = margin, // from opened labels alone: now with all others within it
                 None if !limit.is_legal() => return Ok(None),
                 None => limit = self.wider(limit),
             }
         }
     }
 
-    /// More than this limit; infinity if it is past what any label can lose.
+    /// A larger limit; infinity if it exceeds what any label can lose.
     fn wider(&self, limit: S) -> S {
         let wider = (2.0 * limit.to_f64()).max(1e-2 * self.scale());
         S::from_f64_up(if wider < 4.0 * self.scale() { wider } else { f64::INFINITY })
@@ -109,8 +109,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude()
     }
 
-    /// What is likely to be lost at each position, the least first. Each has a label of the score that is its rest, and the
-    /// edge out of that is likely to be a usual one:
+    /// The likely loss at each position, the least first. Each position has a label whose score is its rest, and the
+    /// edge out of it is probably a usual one:
     ///
     /// ```text
     /// likely loss = best value - (rest + usual edge)
@@ -125,7 +125,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         likely_losses.sort_unstable_by(|(a, _), (b, _)| by_size(a, b));
     }
 
-    /// The value that the best path leads to behind position `t`, and where.
+    /// The value that the best path leads to after position `t`, and its goal.
     pub(super) fn best_value(&self, t: usize, best_path: &[u32]) -> (S, Goal) {
         let layers = &self.memory.layers;
         let here = layers.entry(best_path[t]);
@@ -138,7 +138,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// What is lost over each opened label that is not on the best path, if the best path goes on behind it.
+    /// The loss over each opened label that is not on the best path, if the best path continues after it.
     ///
     /// ```text
     /// loss(p at t)   = best value - (alpha[p] + edge(p, the best path's next label))

@@ -1,7 +1,8 @@
-//! The funnel for more than one path: the page to read before changing anything here.
+//! The funnel for more than one path: read this page before changing anything here.
 //!
-//! **What.** After the search for the best path ([`super::search`]) three phases; `docs/decoders/funnel.md` tells why they are
-//! exact and follows a small lattice through all of them, number by number (`example.rs` checks these numbers).
+//! **What.** After the search for the best path ([`super::search`]) there are three phases; `docs/decoders/funnel.md`
+//! explains why they are exact and follows a small lattice through all of them, number by number (`example.rs` checks
+//! these numbers).
 //!
 //! ```text
 //! 1 margin    how much the k-th best path loses at most        margin.rs: losses.rs, hits.rs (hit_loops.rs), combinations.rs
@@ -9,13 +10,14 @@
 //! 3 deviate   the paths of that graph, the k best of them       deviations.rs: written.rs, smallest.rs
 //! ```
 //!
-//! If the last of the paths lies within the margin they are the `k` best of all. That can fail only where there were too few
-//! changed labels for phase 1 (short sequences, many forbidden labels) and the margin was guessed: then it is widened, and
-//! phases 2 and 3 are done again. Where phase 3 would list too many paths (ties), [`crate::decode::path_space`] takes its place.
+//! If the last of the paths lies within the margin, they are the `k` best of all. That can fail only where there were
+//! too few changed labels for phase 1 (short sequences, many forbidden labels) and the margin was guessed: then it is
+//! widened, and phases 2 and 3 are repeated. Where phase 3 would list too many paths (ties),
+//! [`crate::decode::path_space`] takes its place.
 //!
-//! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and a pass
-//! where labels must be opened. Phase 3: one addition per path and position behind its deviation. **When not.** Where sums
-//! may overflow ([`Stop::Overflow`]): then losses, which are differences, say nothing.
+//! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
+//! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
+//! Where sums may overflow ([`Stop::Overflow`]): then losses, which are differences, are meaningless.
 //!
 //! # Words
 //!
@@ -24,20 +26,20 @@
 //! | word | meaning |
 //! |---|---|
 //! | *alpha* | forward score of a label: the judge's score of the best path to it |
-//! | *value* | `alpha + edge`: what a label leads to at a label after it, the node score there left out; at the end, `alpha + end` |
+//! | *value* | `alpha + edge`: what a label leads to at a label after it, before the node score there; at the end, `alpha + end` |
 //! | *best value* | the largest value at a label: that of its best way in. In phase 1, of the best path's label |
-//! | *score* | of a path: the judge's. Of a label: its alpha, or an upper bound of that if it is not opened |
+//! | *score* | of a path: the judge's. Of a label: its alpha, or an upper bound on it if it is not opened |
 //! | *reach* | of a label: `alpha + its largest edge out` (at the last position, `+ end`), the largest value that it leads to |
 //! | *opened* | of a label: its alpha is known, it has an [`Entry`](super::layers::Entry) |
 //! | *floor*, *rest* | of a position: labels not opened lead to values strictly below the floor, and have no alpha above the rest |
-//! | *selected* | labels that a vector pass has left because they may reach what is needed |
+//! | *selected* | labels that a vector pass has picked because they may reach what is needed |
 //! | *fresh* | entries about to be opened |
 //! | *change* | the best path with another label at one position, the best way to that label, and its own labels after it |
 //! | *length* | of a change: how many labels of the best path it replaces, at most |
 //! | *hit* | a label not opened that may be the last one replaced by a change that loses little |
-//! | *loss* | of a path: the best path's score less its own. Of a way: the best value at its node less its own value. A path's loss is the sum of its ways' |
+//! | *loss* | of a path: the best path's score minus its own. Of a way: the best value at its node minus its own value. A path's loss is the sum of its ways' losses |
 //! | *limit* | the largest loss that is of interest; it falls in phase 1 and again in phase 3 |
-//! | *margin* | a loss that `k` paths do not exceed: the outcome of phase 1 |
+//! | *margin* | a loss that at least `k` paths do not exceed: the result of phase 1 |
 //! | *slack* | what rounding may hide, and nothing else: `loss_slack()`, twice [`Lattice::rounding_slack`] |
 //! | *scale* | the largest magnitude of an edge plus that of a node: the unit of guesses |
 //! | *needed* | the least value that is wanted: `best value - allowance` |
@@ -45,64 +47,70 @@
 //! | *kept* | of a label: some path within the margin has it. It is a [`graph::Node`] |
 //! | *way* | an edge into a node, from a node before it |
 //! | *allowance* | of a node: the most that a path may lose on its way there |
-//! | *gap* | of a node: the least that any path to it loses but the best one |
+//! | *gap* | of a node: the least that any path to it except the best one loses |
 //! | *fork* | of a node: the nearest node on the best path to it, itself included, that has a second way in |
 //! | *deviation* | a path written as its parent and one way that is not the best |
-//! | *listed* | of a path: phase 3 has met it. *Written*: its labels and terms are written out, for its children to copy |
+//! | *listed* | of a path: phase 3 has found it. *Written*: its labels and terms are written out, for its children to copy |
 //!
-//! In formulas `node[y]` is a node score, as everywhere; names say `node_score`, as a *node* is a label kept. `further` is
-//! `k - 1`, the paths besides the best one; `looked` counts edges or labels looked at, for counters and budget.
+//! In formulas `node[y]` is a node score, as everywhere; names say `node_score`, because a *node* is a label kept.
+//! `further` is `k - 1`, the number of paths besides the best one; `looked` counts edges or labels looked at, for
+//! counters and budget.
 //!
 //! # State
 //!
-//! `best_path` holds the [`super::layers`] entries of the best path, `T` of them; entries never move, so these stay good while
-//! more labels are opened. What is shared with the search for one path is in [`search::Memory`].
+//! `best_path` holds the [`super::layers`] entries of the best path, `T` of them; entries never move, so these stay
+//! valid while more labels are opened. State shared with the search for one path is in [`search::Memory`].
 //!
 //! | state | meaning | written by | read by |
 //! |---|---|---|---|
 //! | `search::Memory::layers` | opened labels, floors and rests | the search; phase 2, which opens more | all |
-//! | `values`, `edge_buffer`, `way_out_buffer`, `selected` | what one pass has made; nothing lasts but `values` while `gathered` says for which position | each pass | the same pass |
+//! | `values`, `edge_buffer`, `way_out_buffer`, `selected` | the results of one pass; only `values` lasts, while `gathered` names its position | each pass | the same pass |
 //! | `fresh`, `jobs` | empty between calls of the search | `settle`, `gather_wanted` | `commit`, `work_off` |
 //! | `Kept::best_path` | above | `push_kbest`, `keep_within` | all |
 //! | `margin::Memory::likely_losses` | positions, closest rivals first | `find_likely_losses` | `margin_for` |
 //! | `Losses::open_changes`, `lengths` | changes to opened labels, ascending by position; the largest length at each position | `change_to_opened` | `Losses`, `hit` |
 //! | `Losses::limit`, `counts` | the limit of phase 1, and the losses known so far in steps of the first limit | `begin`, `tighten` | `hit` |
-//! | `Experience`, `last_margin` | what earlier sequences needed: only guesses, which cost time if they are wrong | `learn`, `push_kbest` | the same |
-//! | `Hits::all`, `at` | hits, and the rest besides them, of each position | phase 1 | `combined`; phase 2 |
-//! | `Hits::cover` | the loss up to which the hits are complete; forbidden if there are none | `margin_for`; taken back by `keep_within` | phase 2 |
+//! | `Experience`, `last_margin` | what earlier sequences needed: only guesses, which cost time if wrong | `learn`, `push_kbest` | the same |
+//! | `Hits::all`, `at` | the hits of each position, and its rest apart from them | phase 1 | `combined`; phase 2 |
+//! | `Hits::cover` | the loss up to which the hits are complete; forbidden if there are none | `margin_for`; reset by `keep_within` | phase 2 |
 //! | `Graph::nodes`, `ways` | labels kept and the ways between them | phase 2 | phase 3 |
 //! | `Node::fork`, `gap` | above | `finish` | phase 3 |
 //! | `Deviations::listed` | paths, parents before children | `list` | `score_best`, `push_path` |
 //! | `Written` | the labels and terms of parents, the best path first | `score_best` | the same, `push_path` |
-//! | `Kept::offsets`, `labels`, `alpha` | the labels kept in columns, for `path_space`; the graph is used up by that | `fill_columns` | `parts` |
+//! | `Kept::offsets`, `labels`, `alpha` | the labels kept in columns, for `path_space`; this uses up the graph | `fill_columns` | `parts` |
 //!
 //! # What holds
 //!
 //! After the search: every label that any best path has is opened, and `best_path` is the best path by the tie rule.
 //!
-//! After phase 1, with the margin `m` returned (one slack is in it already):
+//! After phase 1, with the margin `m` returned (which already includes one slack):
 //!
 //! - at least `k` paths lose at most `m`;
-//! - `cover = m + slack`, and every label that is not opened but leads to the best path's next label on a path that loses at most
-//!   `cover` is a hit. (A hit's *value* may be an upper bound, so there may be hits too many; its *loss* is that of a real path.)
+//! - `cover = m + slack`, and every label that is not opened but leads to the best path's next label on a path that
+//!   loses at most `cover` is a hit. (A hit's *value* may be an upper bound, so there may be too many hits; its *loss*
+//!   is that of a real path.)
 //! - layers are as the search left them.
 //!
 //! During phase 2, when the nodes of position `t` are done:
 //!
-//! - the allowance of the end and of the best path's nodes is `m + slack`, which is `cover`: so the hits serve for them;
-//! - the nodes of `t - 1` are those wanted by some node of `t`, each with the largest allowance that one of these leaves it;
-//! - the ways into a node are one after another, its best way (loss 0) first; `first == past` says that they are still to be
-//!   found (at position 0, that there are none). A node's only way may be added early; if its allowance grows after that, it loses the way again (`Graph::keep`);
-//! - nodes are numbered: the end, then the best path from the last position to the first, then all others, later positions
-//!   first. `levels` says where those of a position end.
+//! - the allowance of the end and of the best path's nodes is `m + slack`, which is `cover`: so the hits are enough for
+//!   them;
+//! - the nodes of `t - 1` are those wanted by some node of `t`, each with the largest allowance that one of these
+//!   leaves for it;
+//! - the ways into a node are consecutive, its best way (loss 0) first; `first == past` means that they have not been
+//!   found yet (at position 0, that there are none). A node's only way may be added early; if its allowance grows after
+//!   that, it loses the way again (`Graph::keep`);
+//! - nodes are numbered: the end, then the best path from the last position to the first, then all others, later
+//!   positions first. `levels` holds where those of a position end.
 //!
-//! After phase 2 the graph has every path that loses at most `m`, and each of its ways is on one that loses at most `m + slack`.
+//! After phase 2 the graph contains every path that loses at most `m`, and each of its ways is on a path that loses at
+//! most `m + slack`.
 //!
 //! In phase 3:
 //!
 //! - a path's deviations are added from the end to the start, so that each path is listed once;
-//! - a parent loses no more than its child and is listed before it: if a child is scored, its parent is written;
-//! - losses only rule out; scores in the judge's order and then the labels, read from the end, decide.
+//! - a parent loses no more than its child and is listed before it: if a child is scored, its parent has been written;
+//! - losses only rule paths out; scores in the judge's order and then the labels, read from the end, decide.
 
 mod combinations;
 mod deviations;
@@ -134,7 +142,7 @@ pub(crate) struct Memory<S> {
     margin: margin::Memory<S>,
     pub(crate) kept: Kept<S>,
     deviations: Deviations<S>,
-    last_margin: f64, // what was enough last time
+    last_margin: f64, // the margin that was enough last time
 }
 
 /// Pushes the `k` best paths (`k` at least 2), if they are found within the budget.

@@ -1,14 +1,14 @@
-//! The smallest of many sizes, and what belongs to them nearly in order.
+//! The smallest of many sizes, with their items nearly in order.
 //!
-//! **Cost.** A few steps per size, without branches that depend on it where that matters.
+//! **Cost.** A few steps per size, without branches that depend on the size where that matters.
 
 use crate::decode::funnel::sorting::by_size;
 use crate::kernel::Float;
 
-/// Up to this many of the smallest are gathered one by one.
+/// Up to this many smallest sizes are gathered one by one.
 const FEW_SMALLEST: usize = 8;
 
-/// Keeps the `n` smallest sizes (`n` at least 1), and returns the largest of them, if there are so many.
+/// Keeps the `n` smallest sizes (`n` at least 1), and returns the largest of them, if there are that many.
 pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S> {
     if n > sizes.len() {
         return None;
@@ -20,7 +20,7 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
     }
     let mut smallest = [S::from_f64(f64::INFINITY); FEW_SMALLEST];
     for &size in &*sizes {
-        // Each place passes the larger one on to the next. No branch, as none could be foreseen.
+        // Each place passes the larger one on to the next. No branch, as it could not be predicted.
         smallest.iter_mut().fold(size, |size, place| {
             let (smaller, larger) = if size < *place { (size, *place) } else { (*place, size) };
             *place = smaller;
@@ -32,24 +32,24 @@ pub(super) fn keep_smallest<S: Float>(sizes: &mut Vec<S>, n: usize) -> Option<S>
     sizes.last().copied()
 }
 
-/// How many there are.
+/// Number of buckets.
 const BUCKETS: usize = 256;
 
 /// Up to this many sizes are not put into buckets.
 const FEW_SIZES: usize = 16;
 
-/// Finds the smallest of some sizes, and puts what belongs to them nearly in order: by buckets, and as they came within
-/// each.
+/// Finds the smallest of some sizes, and puts their items nearly in order: by bucket, and within a bucket in their old
+/// order.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
     of: Vec<u8>,        // by place
-    next: Vec<u32>,     // by bucket: where the next of it goes
-    smallest: Vec<u32>, // their places
+    next: Vec<u32>,     // by bucket: where its next item goes
+    smallest: Vec<u32>, // indices of the smallest sizes
 }
 
 impl Buckets {
-    /// The places of the `n` smallest sizes (`n` at least 1), of those that are larger than the last of them by no more
-    /// than `more`, and of a few others. Sizes are not negative; those well beyond `large` are not told apart.
+    /// The indices of the `n` smallest sizes (`n` at least 1), of those that exceed the last of them by at most `more`,
+    /// and of a few others. Sizes are not negative; those well beyond `large` are not distinguished.
     pub(super) fn smallest<S: Float>(
         &mut self,
         sizes: impl ExactSizeIterator<Item = S>,
@@ -57,15 +57,15 @@ impl Buckets {
         more: S,
         large: S,
     ) -> &[u32] {
-        // What is well beyond `large` is in the last bucket, two behind that of `large`: left out, if the last of the `n`
-        // lies within that.
+        // Sizes well beyond `large` are in the last bucket, two after that of `large`: left out, if the last of the `n`
+        // is not beyond it.
         let per_size = (BUCKETS - 3) as f64 / large.to_f64();
         let bucket_of = |size: S| (size.to_f64() * per_size) as u8;
         self.of.clear();
         self.smallest.clear();
         self.next.clear();
         if sizes.len() <= FEW_SIZES {
-            // Not worth while: all of them, in one bucket.
+            // Too few to be worth it: all of them, in one bucket.
             self.of.resize(sizes.len(), 0);
             self.smallest.extend(0..sizes.len() as u32);
             self.next.push(0);
@@ -79,17 +79,17 @@ impl Buckets {
             before += std::mem::replace(next, before);
         }
         let last = self.next.partition_point(|&before| (before as usize) < n) - 1;
-        // Buckets are rounded down: the sum of two sizes may be in the one behind the sum of their buckets.
+        // Buckets are rounded down: the sum of two sizes may be in the one after the sum of their buckets.
         let last = (last as u8).saturating_add(bucket_of(more)).saturating_add(1);
         for (place, &bucket) in (0..).zip(&self.of) {
             self.smallest.push(place);
-            // No branch, as none could be foreseen.
+            // No branch, as it could not be predicted.
             self.smallest.truncate(self.smallest.len() - usize::from(bucket > last));
         }
         &self.smallest
     }
 
-    /// Puts items in order that belong to the smallest sizes, one to each. To be called once after these were found.
+    /// Puts items in order, one for each of the smallest sizes. Call it once after these were found.
     pub(super) fn put_in_order<T: Copy + Default>(
         &mut self,
         items: impl Iterator<Item = T>,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(smallest(&sizes, 3, 2.0, 10.0), (vec![0, 1, 2, 4, 5], vec![0, 5, 2, 4, 1]));
         assert_eq!(smallest(&sizes, 7, 0.0, 10.0).1, [0, 5, 2, 4, 1, 6, 3]);
         assert_eq!(smallest(&sizes, 99, 0.0, 10.0).1.len(), sizes.len());
-        // What is too large comes last, and is left out if it may be.
+        // Sizes that are too large come last, and are left out where allowed.
         assert_eq!(smallest(&sizes, 5, 0.0, 5.0).1, [0, 5, 2, 4, 1]);
         assert_eq!(smallest(&sizes, 6, 0.0, 5.0).1[..8], [0, 5, 2, 4, 1, 3, 6, 7]);
         // One bucket for all, and few: in their old order.

@@ -1,7 +1,7 @@
-//! Paths written out: the labels, and what each position adds to the score.
+//! Paths written out: the labels, and the terms that each position adds to the score.
 //!
-//! Written out are the paths that others deviate from, one after another, the best path first; each as a copy of its parent,
-//! with the positions changed in which it differs. **Cost.** That copy: a few words per position.
+//! The paths that others deviate from are written out one after another, the best path first; each as a copy of its
+//! parent, changed at the positions where it differs. **Cost.** That copy: a few words per position.
 
 use super::graph::{END, Graph, Way};
 use crate::decode::funnel::layers::NONE;
@@ -34,7 +34,7 @@ impl<S: Float> Written<S> {
         self.change(0, graph, graph.best_way(END), positions - 1);
     }
 
-    /// Writes out one more path, that of a parent but over another way from position `t`, and returns its number.
+    /// Writes out one more path, its parent's but over another way from position `t`, and returns its number.
     pub(super) fn add(&mut self, parent: u32, graph: &Graph<S>, way: &Way<S>, t: usize) -> u32 {
         let first = parent as usize * self.positions;
         let new = self.labels.len();
@@ -57,7 +57,7 @@ impl<S: Float> Written<S> {
         &self.labels[number as usize * self.positions..][..self.positions]
     }
 
-    /// The judge's score of a path that goes on as a written one does behind its way from position `t`:
+    /// The judge's score of a path that continues like a written one after its own way from position `t`:
     ///
     /// ```text
     /// score = alpha(from) + edge + node[t + 1] + edge[t + 1] + node[t + 2] + ... + end
@@ -74,8 +74,8 @@ impl<S: Float> Written<S> {
     }
 }
 
-/// Changes a copy of a path's labels to those over another way from position `t`. `note` is called with each position and
-/// its way, the one where both meet again included: the edge there is another one.
+/// Changes a copy of a path's labels to those over another way from position `t`. `note` is called with each position
+/// and its way, including the one where both meet again, whose edge differs.
 #[inline(always)]
 pub(super) fn change_labels<S: Float>(
     labels: &mut [LabelId],
@@ -87,7 +87,7 @@ pub(super) fn change_labels<S: Float>(
     for (t, way) in graph.ways_back(way, t) {
         note(t, way);
         if std::mem::replace(&mut labels[t], way.label) == way.label {
-            break; // from here to the start the path has the best ways, too
+            break; // from here back to the start, the path takes the best ways, too
         }
     }
 }
