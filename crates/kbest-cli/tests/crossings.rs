@@ -106,12 +106,20 @@ fn models_by_options() {
         let legal: &[&str] = &["--constraints", &path("legal.tsv")];
         let constrained = tag("words.tsv", legal);
         assert!(labels(&constrained).iter().all(|labels| is_legal(labels)), "{name}: {constrained}");
+        let count = words.split("\n\n").filter(|block| !block.trim().is_empty()).count();
+        assert_eq!(
+            [free.len(), labels(&constrained).len()],
+            [count; 2],
+            "{name}: every sequence is answered"
+        );
         for (free, constrained) in free.iter().zip(labels(&constrained)) {
             assert!(!is_legal(free) || *free == constrained || algorithm == "voted", "{name}: {free:?}");
         }
 
         let kept = tag("known.tsv", &[legal, &["--keep-labels"]].concat());
+        assert_eq!(labels(&kept).len(), count, "{name}: every sequence is answered");
         for (kept, known) in labels(&kept).iter().zip(labels(&known)) {
+            assert_eq!(kept.len(), known.len(), "{name}: every token is answered");
             assert!(is_legal(kept), "{name}: {kept:?}");
             assert!(
                 kept.iter().zip(&known).all(|(kept, known)| known == "_" || kept == known),

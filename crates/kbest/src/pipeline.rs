@@ -130,6 +130,9 @@ impl<B: Default + Send + 'static> Pipeline<B> {
             (self.more, self.delivered) = (false, self.filled);
             resume_unwind(panic);
         }
+        if self.delivered == self.filled && !self.more {
+            return false;
+        }
         self.spare.push(std::mem::take(batch));
         loop {
             if self.more && self.filled - self.delivered < BATCHES * self.workers {
@@ -306,11 +309,11 @@ where
             let more = pipeline.advance(current, |batch, enough| {
                 batch.items.clear();
                 batch.results.clear();
-                let mut sum = 0;
+                let mut sum = 0usize;
                 while sum < enough
                     && let Some(item) = items.next()
                 {
-                    sum += size(&item).max(1);
+                    sum = size(&item).max(1).saturating_add(sum);
                     batch.items.push(item);
                 }
                 !batch.items.is_empty()

@@ -46,7 +46,7 @@ impl Batch {
                     return true;
                 }
             }
-            positions += self.sequences[next].len();
+            positions += self.sequences[next].len().max(1);
             self.lines.push(reader.first_line());
         }
         !self.lines.is_empty()

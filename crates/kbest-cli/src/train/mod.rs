@@ -215,7 +215,7 @@ fn learn(
         standing,
         measure,
         &mut |progress| bar.at(progress.done),
-        &mut |end: &EpochEnd<'_, Model>, trainer: &AnyTrainer| {
+        |end: &EpochEnd<'_, Model>, trainer: &AnyTrainer| {
             checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
             begun = Instant::now();

@@ -79,7 +79,7 @@ impl<S> AsRef<[LabelId]> for Path<S> {
 }
 
 /// A decoder's answer.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Default)]
 pub struct Decoded<S> {
     /// The paths, best first.
     pub paths: Vec<Path<S>>,
@@ -90,6 +90,23 @@ pub struct Decoded<S> {
     /// The work it took, if [`Scratch::counting`] asked for it.
     pub counters: Option<Counters>,
     spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
+}
+
+/// Without the memory kept of earlier answers.
+impl<S: Clone> Clone for Decoded<S> {
+    fn clone(&self) -> Self {
+        let Decoded { paths, exact, decoder, counters, spare: _ } = self;
+        let (paths, counters) = (paths.clone(), counters.clone());
+        Decoded { paths, exact: *exact, decoder, counters, spare: Vec::new() }
+    }
+}
+
+/// The answers alone: memory kept of earlier ones does not count.
+impl<S: PartialEq> PartialEq for Decoded<S> {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |decoded: &Self| (decoded.exact, decoded.decoder);
+        self.paths == other.paths && told(self) == told(other) && self.counters == other.counters
+    }
 }
 
 impl<S: Float> Decoded<S> {

@@ -31,7 +31,7 @@ use super::Voters;
 use super::container::{Container, ContainerWriter, Kind};
 use super::file::read_voters;
 use crate::error::{Error, Result};
-use crate::feature::boolean::{BooleanFeatures, EdgeBound};
+use crate::feature::boolean::{BooleanFeatures, EdgeBound, TransitionTable};
 use crate::lattice::Edges;
 use crate::state::StateWriter;
 use std::fmt;
@@ -49,6 +49,7 @@ pub struct BooleanModel<O: ?Sized> {
     features: Arc<BooleanFeatures<O>>,
     weights: Arc<[f32]>,
     voters: Option<Voters>,
+    transitions: Option<TransitionTable>, // of an ensemble: where horizontal features fire, if they see labels alone
     shared_edges: Option<Edges<f32>>,
 }
 
@@ -68,7 +69,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
         features.check(&weights)?;
         let shared = !features.has_observed_edges();
         let shared_edges = shared.then(|| features.shared_edges(&weights, EdgeBound::Exact)).transpose()?;
-        Ok(BooleanModel { features, weights, voters: None, shared_edges })
+        Ok(BooleanModel { features, weights, voters: None, transitions: None, shared_edges })
     }
 
     /// Turns the model into an ensemble that votes; the current weights are those of its last member. A feature has one
@@ -79,6 +80,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
     pub fn with_voters(mut self, voters: Voters) -> Result<Self> {
         voters.check(1, 1, self.features.len(), 0)?;
         self.voters = Some(voters);
+        self.transitions = self.shared_edges.as_ref().map(|_| TransitionTable::new(&self.features));
         Ok(self)
     }
 
@@ -95,6 +97,11 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
     /// The ensemble, if the model votes.
     pub fn voters(&self) -> Option<&Voters> {
         self.voters.as_ref()
+    }
+
+    /// Of an ensemble, the pairs of labels that each feature fires for, unless features see the observation.
+    pub(crate) fn transitions(&self) -> Option<&TransitionTable> {
+        self.transitions.as_ref()
     }
 
     /// The edges of all lattices, unless features see the observation.
@@ -135,7 +142,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
     fn sections(&self) -> ContainerWriter<'_> {
         let mut writer = ContainerWriter::new(BOOLEAN);
         writer.section(LABELS, vec![self.features.labels() as u64]);
-        writer.section(SETS, self.features.set_sizes().map(|size| size as u64).collect::<Vec<_>>());
+        writer.section(SETS, sets_of(&self.features));
         writer.section(WEIGHTS, &*self.weights);
         if let Some(voters) = &self.voters {
             let mut state = StateWriter::new();
@@ -148,9 +155,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
     fn from_container(file: &Container, features: Arc<BooleanFeatures<O>>) -> Result<Self> {
         file.expect_only(&[LABELS, SETS, WEIGHTS, VOTERS])?;
         let (labels, sets) = (file.array::<u64>(LABELS)?, file.array::<u64>(SETS)?);
-        let same = labels[..] == [features.labels() as u64]
-            && sets.iter().copied().eq(features.set_sizes().map(|size| size as u64));
-        if !same {
+        if labels[..] != [features.labels() as u64] || sets[..] != sets_of(&features) {
             let expected =
                 format!("weights of {} features over {} labels", features.len(), features.labels());
             return Err(file.error(expected, "weights of features in other sets"));
@@ -162,4 +167,9 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanModel<O> {
             false => Ok(model),
         }
     }
+}
+
+/// All sets in the order of their features: what each sees, and its size.
+fn sets_of<O: ?Sized + Send + Sync + 'static>(features: &BooleanFeatures<O>) -> Vec<u64> {
+    features.sets().into_iter().flat_map(|(sees, size)| [sees as u64, size as u64]).collect()
 }

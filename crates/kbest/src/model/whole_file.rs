@@ -73,8 +73,10 @@ impl WholeFile {
             Target::Renamed { file, path } => {
                 file.as_file().sync_all()?;
                 file.persist(&path)?;
+                // Makes the new name durable, too. The file is complete and in its place even where folders cannot be
+                // synced, so that is no failure.
                 #[cfg(unix)]
-                File::open(folder_of(&path))?.sync_all()?; // makes the new name durable, too
+                let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
             }
         }
         Ok(())

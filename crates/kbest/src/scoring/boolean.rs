@@ -4,14 +4,13 @@
 //! that node, one that fires for two labels changes that edge. Edges that see the observation are evaluated on demand,
 //! with the weights of the current member.
 
-use super::{Members, Scorer};
+use super::{Constrain, Members, Scorer};
 use crate::error::Result;
 use crate::feature::FeatureId;
-use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
+use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
 use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
 use crate::model::{BooleanModel, Voters};
-use crate::transition::Transitions;
 use std::sync::Arc;
 
 /// Scores of one observation.
@@ -81,10 +80,10 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
     fn members<'a>(
         &'a self,
         input: &Observation<O>,
-        transitions: Option<&'a Transitions>,
+        constrain: &'a Constrain<'a>,
     ) -> Result<Option<Box<dyn Members + 'a>>> {
         let Some(voters) = self.voters() else { return Ok(None) };
-        Ok(Some(Box::new(BooleanMembers::new(self, voters, input, transitions)?)))
+        Ok(Some(Box::new(BooleanMembers::new(self, voters, input, constrain)?)))
     }
 }
 
@@ -92,15 +91,14 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
 struct BooleanMembers<'m, O: ?Sized> {
     model: &'m BooleanModel<O>,
     voters: &'m Voters,
-    transitions: Option<&'m Transitions>,
+    constrain: &'m Constrain<'m>,
     observation: Observation<O>,
     changes: Vec<(u32, FeatureId, f32)>, // first member that has it, feature, difference; sorted by member
     next: usize,                         // the first change not applied yet
-    places: Vec<(FeatureId, u32)>,       // where vertical features fire, as t * L + y, sorted by feature
+    places: Vec<(FeatureId, usize)>,     // where vertical features fire, as t * L + y, sorted by feature
     sums: Vec<f64>,                      // T x L
     nodes: Vec<f32>,                     // T x L: the sums, rounded
-    weights: Arc<[f32]>,                 // one per feature
-    fires: Option<TransitionTable>,      // where horizontal features fire, if they see only labels
+    weights: Arc<[f32]>,                 // one per feature, for edges on demand
     edges: Edges<f32>,
 }
 
@@ -109,50 +107,43 @@ impl<'m, O: ?Sized + Send + Sync + 'static> BooleanMembers<'m, O> {
         model: &'m BooleanModel<O>,
         voters: &'m Voters,
         observation: &Observation<O>,
-        transitions: Option<&'m Transitions>,
+        constrain: &'m Constrain<'m>,
     ) -> Result<Self> {
         let features = model.features();
         let labels = features.labels();
-        let mut changes = Vec::new();
-        for feature in 0..features.len() as FeatureId {
-            let of_feature = voters.node_changes(feature).iter();
-            changes.extend(of_feature.map(|change| (change.member, feature, change.by)));
-        }
-        changes.sort_by_key(|&(member, ..)| member);
         let mut places = Vec::new();
         features.visit_nodes(observation, |t, y, feature| {
-            places.push((feature as FeatureId, (t * labels) as u32 + y));
+            places.push((feature as FeatureId, t * labels + y as usize));
         });
         places.sort_unstable();
         let weights: Arc<[f32]> = vec![0.0; features.len()].into();
+        let edges = match model.transitions() {
+            Some(_) => Edges::dense(labels, vec![0.0; labels * labels])?,
+            None => features.edges(observation, &weights, EdgeBound::ExclusiveSets)?,
+        };
         let nodes = observation.positions * labels;
         Ok(BooleanMembers {
             model,
             voters,
-            transitions,
-            changes,
+            constrain,
+            changes: changes_seen(model, voters, &places, observation.positions),
             next: 0,
             places,
             sums: vec![0.0; nodes],
             nodes: vec![0.0; nodes],
-            fires: model.shared_edges().map(|_| TransitionTable::new(features)),
-            edges: constrained(
-                features.edges(observation, &weights, EdgeBound::ExclusiveSets)?,
-                transitions,
-            )?,
+            edges: constrain(edges)?,
             weights,
             observation: observation.clone(),
         })
     }
 
     fn apply(&mut self, feature: FeatureId, by: f32) -> Result<()> {
-        let first = self.places.partition_point(|&(of, _)| of < feature);
-        for &(_, place) in self.places[first..].iter().take_while(|&&(of, _)| of == feature) {
-            let sum = &mut self.sums[place as usize];
+        for &(_, place) in places_of(&self.places, feature) {
+            let sum = &mut self.sums[place];
             *sum += f64::from(by);
-            self.nodes[place as usize] = *sum as f32;
+            self.nodes[place] = *sum as f32;
         }
-        match &self.fires {
+        match self.model.transitions() {
             None => Arc::make_mut(&mut self.weights)[feature as usize] += by,
             Some(fires) => {
                 for &(p, y) in fires.pairs(feature as usize) {
@@ -164,11 +155,32 @@ impl<'m, O: ?Sized + Send + Sync + 'static> BooleanMembers<'m, O> {
     }
 }
 
-fn constrained(edges: Edges<f32>, transitions: Option<&Transitions>) -> Result<Edges<f32>> {
-    match transitions {
-        Some(transitions) => transitions.constrain(&edges),
-        None => Ok(edges),
+fn places_of(places: &[(FeatureId, usize)], feature: FeatureId) -> &[(FeatureId, usize)] {
+    let start = places.partition_point(|&(of, _)| of < feature);
+    let end = places.partition_point(|&(of, _)| of <= feature);
+    &places[start..end]
+}
+
+/// The changes that matter to the observation, sorted by member: of features that fire somewhere or, on edges, may.
+fn changes_seen<O: ?Sized + Send + Sync + 'static>(
+    model: &BooleanModel<O>,
+    voters: &Voters,
+    places: &[(FeatureId, usize)],
+    positions: usize,
+) -> Vec<(u32, FeatureId, f32)> {
+    let on_edges = |feature: FeatureId| match model.transitions() {
+        Some(fires) => !fires.pairs(feature as usize).is_empty(),
+        None => model.features().is_horizontal(feature as usize),
+    };
+    let mut changes = Vec::new();
+    for feature in 0..model.features().len() as FeatureId {
+        if !places_of(places, feature).is_empty() || positions > 1 && on_edges(feature) {
+            let of_feature = voters.node_changes(feature).iter();
+            changes.extend(of_feature.map(|change| (change.member, feature, change.by)));
+        }
     }
+    changes.sort_by_key(|&(member, ..)| member);
+    changes
 }
 
 impl<O: ?Sized + Send + Sync + 'static> Members for BooleanMembers<'_, O> {
@@ -185,10 +197,10 @@ impl<O: ?Sized + Send + Sync + 'static> Members for BooleanMembers<'_, O> {
             self.next += 1;
         }
         let changed = self.next > begun;
-        if changed && self.fires.is_none() {
-            let edges =
-                self.model.features().edges(&self.observation, &self.weights, EdgeBound::ExclusiveSets)?;
-            self.edges = constrained(edges, self.transitions)?;
+        if changed && self.model.transitions().is_none() {
+            let features = self.model.features();
+            let edges = features.edges(&self.observation, &self.weights, EdgeBound::ExclusiveSets)?;
+            self.edges = (self.constrain)(edges)?;
         }
         Ok(changed)
     }

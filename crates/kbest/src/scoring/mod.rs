@@ -39,7 +39,6 @@ pub use model::ModelMemory;
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};
-use crate::transition::Transitions;
 use std::fmt;
 
 /// Turns an input into its lattice.
@@ -74,17 +73,20 @@ pub trait Scorer: fmt::Debug + Send + Sync {
     /// Errors of extraction; [`crate::Error::IllegalScore`] if weights add up to infinity.
     fn lattice<'a>(&'a self, input: &Self::Input, memory: &'a mut Self::Memory) -> Result<Lattice<'a, f32>>;
 
-    /// The members of an ensemble that votes, positioned before the first; `None` if this is not an ensemble. Their
-    /// edges obey the transitions; constraining start and end scores is up to the caller.
+    /// The members of an ensemble that votes, positioned before the first; `None` if this is not an ensemble. All edges
+    /// of their lattices must have passed through `constrain`, before or after members change them.
     ///
     /// # Errors
-    /// As for [`Scorer::lattice`] and [`Transitions::constrain`].
+    /// As for [`Scorer::lattice`], and errors of `constrain`.
     fn members<'a>(
         &'a self,
         input: &Self::Input,
-        transitions: Option<&'a Transitions>,
+        constrain: &'a Constrain<'a>,
     ) -> Result<Option<Box<dyn Members + 'a>>>;
 }
+
+/// Turns edges into those that the caller wants: itself, or constrained ones.
+pub type Constrain<'a> = dyn Fn(Edges<f32>) -> Result<Edges<f32>> + Sync + 'a;
 
 /// The members of an ensemble, one after another, as one lattice that changes.
 ///

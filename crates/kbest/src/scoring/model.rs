@@ -1,13 +1,12 @@
 //! Scoring with text models: extract features, sum their rows, and for an ensemble carry them along.
 
 use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
-use super::{Members, Scorer};
+use super::{Constrain, Members, Scorer};
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::lattice::{Edges, Lattice};
 use crate::model::{LabelParts, Model};
 use crate::sequence::Sequence;
-use crate::transition::Transitions;
 
 /// Features and scores of one sequence.
 #[derive(Debug, Default)]
@@ -48,12 +47,12 @@ impl Scorer for Model {
     fn members<'a>(
         &'a self,
         input: &Sequence,
-        transitions: Option<&'a Transitions>,
+        constrain: &'a Constrain<'a>,
     ) -> Result<Option<Box<dyn Members + 'a>>> {
         let Some(voters) = self.voters() else { return Ok(None) };
         let mut features = FeatureBuffer::new();
         self.extractor().extract(input, &mut features)?;
-        Ok(Some(Box::new(RowMembers::new(self, voters, &features, transitions)?)))
+        Ok(Some(Box::new(RowMembers::new(self, voters, &features, constrain)?)))
     }
 }
 

@@ -40,9 +40,12 @@ pub(super) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// The transitions that edges must obey, if any.
-    pub(super) fn transitions(&self) -> Option<&'a Transitions> {
-        self.constraint.map(|constraint| &constraint.transitions)
+    /// Edges that obey the transitions, if there are any.
+    pub(super) fn constrain(&self, edges: Edges<f32>) -> Result<Edges<f32>> {
+        match self.constraint {
+            Some(constraint) => constraint.transitions.constrain(&edges),
+            None => Ok(edges),
+        }
     }
 
     /// The lattice of a model, limited.

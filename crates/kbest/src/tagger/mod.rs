@@ -156,15 +156,22 @@ impl<M: Scorer> Tagger<M> {
         if let Some(known) = known.filter(|known| known.len() != positions) {
             return Err(Error::shape("known labels", format!("{positions} positions"), known.len()));
         }
-        let lattice = limits.limit(self.model.lattice(input, &mut self.memory)?)?;
         let Tagged { decoded, confidences, probabilities } = &mut self.tagged;
-        let (model, scratch) = (&*self.model, &mut self.scratch);
-        match voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)? {
-            Some(votes) => *decoded = votes,
-            None => self.decoder.decode_into(&lattice, k, scratch, decoded)?,
-        }
         confidences.clear();
         probabilities.clear();
+        let (model, scratch) = (&*self.model, &mut self.scratch);
+        let votes = voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)?;
+        let is_ensemble = votes.is_some();
+        if let Some(votes) = votes {
+            *decoded = votes;
+            if !self.confidences {
+                return Ok(&self.tagged);
+            }
+        }
+        let lattice = limits.limit(model.lattice(input, &mut self.memory)?)?;
+        if !is_ensemble {
+            self.decoder.decode_into(&lattice, k, scratch, decoded)?;
+        }
         if self.confidences {
             let marginals = marginals(&lattice, &mut self.marginals)?;
             for path in &decoded.paths {

@@ -9,9 +9,11 @@ use super::limits::Limits;
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
+use crate::lattice::Edges;
 use crate::scoring::{Members, Scorer};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
@@ -20,13 +22,19 @@ use std::thread;
 const MEMBERS_PER_THREAD: usize = 64;
 
 /// The paths chosen by members, in the order they were first chosen, with their votes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ballots {
     numbers: HashMap<Vec<LabelId>, usize, FixedState>,
     votes: Vec<u64>,
+    exact: bool,           // whether every search was
+    decoder: &'static str, // of the last search
 }
 
 impl Ballots {
+    fn new() -> Self {
+        Ballots { numbers: HashMap::default(), votes: Vec::new(), exact: true, decoder: "" }
+    }
+
     /// The number of a path.
     fn number(&mut self, path: &[LabelId]) -> usize {
         if let Some(&number) = self.numbers.get(path) {
@@ -45,19 +53,23 @@ impl Ballots {
             let number = self.number(&path);
             self.votes[number] += votes;
         }
+        self.exact &= later.exact;
+        self.decoder = later.decoder;
     }
 
     /// The `k` paths with the most votes, ties in the order they were first chosen; their scores are their shares of
     /// all votes.
-    fn winners(self, k: usize, answer: &mut Decoded<f32>) {
+    fn winners(self, k: usize) -> Decoded<f32> {
         let all = self.votes.iter().sum::<u64>().max(1) as f64;
         let mut paths: Vec<_> = self.numbers.into_iter().collect();
-        paths.sort_unstable_by_key(|&(_, number)| (std::cmp::Reverse(self.votes[number]), number));
-        answer.clear_paths();
+        paths.sort_unstable_by_key(|&(_, number)| (Reverse(self.votes[number]), number));
+        let mut answer = Decoded::default();
+        (answer.exact, answer.decoder) = (self.exact, self.decoder);
         for (labels, number) in paths.iter().take(k) {
             let share = self.votes[*number] as f64 / all;
             answer.push_path(labels.len(), share as f32).copy_from_slice(labels);
         }
+        answer
     }
 }
 
@@ -71,71 +83,68 @@ pub(super) fn vote<M: Scorer>(
     threads: usize,
     scratch: &mut Scratch<f32>,
 ) -> Result<Option<Decoded<f32>>> {
-    let Some(members) = scorer.members(input, limits.transitions())? else { return Ok(None) };
+    let constrain = |edges: Edges<f32>| limits.constrain(edges);
+    let Some(members) = scorer.members(input, &constrain)? else { return Ok(None) };
     if k == 0 {
         return Err(Error::argument("k", "at least 1", 0));
     }
     let count = members.votes().len();
     let runs = threads.min(count / MEMBERS_PER_THREAD).max(1);
     let run = |i: usize| count * i / runs..count * (i + 1) / runs;
-    let (mut ballots, mut answer) = (Ballots::default(), Decoded::default());
-    thread::scope(|scope| {
+    let constrain = &constrain;
+    let ballots = thread::scope(|scope| {
         let others: Vec<_> = (1..runs)
             .map(|i| {
-                scope.spawn(move || {
-                    let Some(members) = scorer.members(input, limits.transitions())? else {
-                        return Ok(Ballots::default());
-                    };
-                    let (mut ballots, mut answer) = (Ballots::default(), Decoded::default());
-                    collect(
-                        members,
-                        run(i),
-                        limits,
-                        decoder,
-                        &mut Scratch::new(),
-                        &mut answer,
-                        &mut ballots,
-                    )?;
-                    Ok(ballots)
+                scope.spawn(move || match scorer.members(input, constrain)? {
+                    Some(members) => collect(members, run(i), limits, decoder, &mut Scratch::new()),
+                    None => Ok(Ballots::new()), // an ensemble stays one
                 })
             })
             .collect();
-        let first = collect(members, run(0), limits, decoder, scratch, &mut answer, &mut ballots);
-        let others =
-            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        others.collect::<Vec<Result<Ballots>>>().into_iter().try_for_each(|other| {
-            ballots.join(other?);
-            Ok(())
-        })?;
-        first
+        let first = collect(members, run(0), limits, decoder, scratch);
+        let others: Vec<_> = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect();
+        // The error of the earliest member is the one reported.
+        others.into_iter().try_fold(first?, |mut ballots, later| {
+            ballots.join(later?);
+            Ok(ballots)
+        })
     })?;
-    ballots.winners(k, &mut answer);
-    Ok(Some(answer))
+    Ok(Some(ballots.winners(k)))
 }
 
-/// The votes of a run of members.
+/// The votes of a run of members. A member without a vote is not asked.
 fn collect(
     mut members: Box<dyn Members + '_>,
     run: Range<usize>,
     limits: Limits<'_>,
     decoder: &Decoder,
     scratch: &mut Scratch<f32>,
-    answer: &mut Decoded<f32>,
-    ballots: &mut Ballots,
-) -> Result<()> {
+) -> Result<Ballots> {
+    let (mut ballots, mut answer) = (Ballots::new(), Decoded::default());
     let mut choice = None;
     for member in run {
-        let changed = members.advance(member)?;
+        if members.advance(member)? {
+            choice = None;
+        }
+        let votes = u64::from(members.votes()[member]);
+        if votes == 0 {
+            continue;
+        }
         let number = match choice {
-            Some(number) if !changed => number,
-            _ => {
+            Some(number) => number,
+            None => {
                 let lattice = limits.limit_member(members.lattice()?)?;
-                decoder.decode_into(&lattice, 1, scratch, answer)?;
+                decoder.decode_into(&lattice, 1, scratch, &mut answer)?;
+                ballots.exact &= answer.exact;
+                ballots.decoder = answer.decoder;
                 ballots.number(&answer.best().labels)
             }
         };
         choice = Some(number);
-        ballots.votes[number] += u64::from(members.votes()[member]);
+        ballots.votes[number] += votes;
     }
-    Ok(())
+    Ok(ballots)
 }

@@ -127,8 +127,9 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
         Arc::make_mut(&mut weights.weights)[feature] += by;
         weights.sums[feature] += change_of_sum;
         if let (Some(transitions), Some(edges)) = (&self.transitions, &mut weights.shared_edges) {
+            // From the weights alone, so that the edges of a resumed run are the same to the last bit.
             for &(p, y) in transitions.pairs(feature) {
-                edges.add(p, y, by)?;
+                edges.set(p, y, self.features.transition_score(&weights.weights, p, y))?;
             }
         }
         Ok(())

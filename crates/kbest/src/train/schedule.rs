@@ -69,7 +69,7 @@ impl Schedule {
         mut standing: Standing,
         mut measure: Option<OnHeldOut<'_, T::Model>>,
         on_progress: OnProgress<'_>,
-        on_epoch: &mut dyn FnMut(&EpochEnd<'_, T::Model>, &T) -> Result<(), E>,
+        mut on_epoch: impl FnMut(&EpochEnd<'_, T::Model>, &T) -> Result<(), E>,
     ) -> Result<Standing, E> {
         while !self.is_over(&standing) {
             let report = trainer.epoch(on_progress)?;

@@ -34,6 +34,11 @@ impl Transitions {
             }
             Shape::Callback(edges) => {
                 let (most, magnitude) = self.largest_scores();
+                let largest = edges.magnitude() + magnitude;
+                if largest > S::LARGEST.to_f64() {
+                    let what = "the largest constrained edge score".into();
+                    return Err(Error::IllegalScore { what, value: largest });
+                }
                 let transitions = self.clone();
                 let own = move |p: usize, y: usize| S::from_f64(transitions.score(p, y).into());
                 edges.plus(own, S::from_f64(most.into()), magnitude)
@@ -77,7 +82,14 @@ impl Transitions {
             return Ok(None);
         }
         let given = |y: usize| scores.map_or(S::ZERO, |scores| scores[y]);
-        Ok(Some((0..self.labels).map(|y| given(y) + S::from_f64(own(y).into())).collect()))
+        let sums: Vec<S> = (0..self.labels).map(|y| given(y) + S::from_f64(own(y).into())).collect();
+        match sums.iter().position(|sum| !sum.is_legal()) {
+            None => Ok(Some(sums)),
+            Some(y) => {
+                let what = format!("the constrained {what} of label {y}");
+                Err(Error::IllegalScore { what, value: sums[y].to_f64() })
+            }
+        }
     }
 
     fn constrain_matrix<S: Float>(&self, edges: &impl EdgeScores<S>) -> Result<Edges<S>> {
@@ -113,7 +125,7 @@ impl Transitions {
         let mut sums = vec![S::ZERO; labels];
         for p in 0..labels {
             own.fill(0.0);
-            for part in &self.parts {
+            for part in &*self.parts {
                 match part {
                     Part::Rules(rules) => rules.add_row(p, &mut spare, &mut own),
                     Part::Tags(rule) => {

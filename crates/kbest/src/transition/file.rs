@@ -5,6 +5,7 @@ use super::{FORBIDDEN, Part, Transitions};
 use crate::error::{Error, Result, quoted};
 use crate::label::{LabelId, LabelSet};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 impl Transitions {
     /// Reads transitions, one per line: `from TAB to`, optionally followed by another tab and a score to add.
@@ -40,7 +41,7 @@ impl Transitions {
                 reader.line(line).map_err(|(expected, got)| Error::data(file, number, expected, got))?;
             }
         }
-        Ok(Transitions { labels: labels.len(), parts: vec![Part::Rules(reader.rules)] })
+        Ok(Transitions { labels: labels.len(), parts: Arc::new(vec![Part::Rules(reader.rules)]) })
     }
 
     /// As [`Transitions::parse`], from bytes that may not be valid UTF-8.

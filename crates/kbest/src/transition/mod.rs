@@ -41,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::scheme::Tagging;
 use rules::{Rules, Select};
+use std::sync::Arc;
 use tags::TagRule;
 
 /// The score of anything forbidden.
@@ -77,19 +78,19 @@ impl Part {
 #[derive(Debug, Clone)]
 pub struct Transitions {
     labels: usize,
-    parts: Vec<Part>,
+    parts: Arc<Vec<Part>>, // clones are cheap: lattices with edges on demand keep one each
 }
 
 impl Transitions {
     /// No constraints, for this many labels.
     pub fn free(labels: usize) -> Self {
-        Transitions { labels, parts: Vec::new() }
+        Transitions { labels, parts: Arc::default() }
     }
 
     /// The constraints of a scheme on labels with these names. A label that is not a tag counts as outside.
     pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>, tagging: Tagging) -> Self {
         let rule = TagRule::new(names, tagging, false);
-        Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
+        Transitions { labels: rule.labels(), parts: Arc::new(vec![Part::Tags(rule)]) }
     }
 
     /// As [`Transitions::from_names`]; in addition, the part of the label that is not the tag must never change: with
@@ -99,7 +100,7 @@ impl Transitions {
         tagging: Tagging,
     ) -> Self {
         let rule = TagRule::new(names, tagging, true);
-        Transitions { labels: rule.labels(), parts: vec![Part::Tags(rule)] }
+        Transitions { labels: rule.labels(), parts: Arc::new(vec![Part::Tags(rule)]) }
     }
 
     /// Allows only what occurs in these sequences of labels: pairs, first and last labels.
@@ -127,7 +128,7 @@ impl Transitions {
         for (p, list) in followers.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
             rules.set_pairs(&Select::One(p as LabelId), Select::Some(list.into()), 0.0);
         }
-        Ok(Transitions { labels, parts: vec![Part::Rules(rules)] })
+        Ok(Transitions { labels, parts: Arc::new(vec![Part::Rules(rules)]) })
     }
 
     /// Combines both: whatever either forbids is forbidden, scores are added.
@@ -138,7 +139,7 @@ impl Transitions {
         if self.labels != other.labels {
             return Err(Error::shape("transitions", format!("{} labels", self.labels), other.labels));
         }
-        self.parts.extend(other.parts);
+        Arc::make_mut(&mut self.parts).extend(other.parts.iter().cloned());
         Ok(self)
     }
 
@@ -162,7 +163,7 @@ impl Transitions {
     /// The largest score of any transition, and the largest finite magnitude.
     fn largest_scores(&self) -> (f32, f64) {
         let mut largest = (0.0, 0.0);
-        for part in &self.parts {
+        for part in &*self.parts {
             if let Part::Rules(rules) = part {
                 let (most, magnitude) = rules.largest_scores();
                 largest.0 += most;

@@ -14,9 +14,10 @@ use kbest::model::{
 };
 use kbest::random::Random;
 use kbest::scoring::Scorer;
+use kbest::state::{StateReader, StateWriter};
 use kbest::train::{
     Averaging, BooleanExample, BooleanTrainingSet, Hmm, HmmOptions, Perceptron, PerceptronOptions, Trainer,
-    TrainingSet,
+    TrainingSet, Update,
 };
 use kbest::transition::Transitions;
 use kbest::{Decoder, Error, LabelId, LabelSet, Model, Path, Sequence, Tagger, Template};
@@ -197,7 +198,7 @@ fn votes<M: Scorer>(
     known: &[Option<LabelId>],
 ) -> Vec<Path<f32>> {
     let mut ballots: Vec<(Vec<LabelId>, u64)> = Vec::new();
-    for (member, votes) in &kind.members {
+    for (member, votes) in kind.members.iter().filter(|(_, votes)| *votes > 0) {
         let Some(path) = allowed_paths(&**member, input, transitions, known).into_iter().next() else {
             return vec![];
         };
@@ -257,6 +258,10 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                         };
                         answered[c] += 1;
                         compare(&tagged.decoded.paths, &expected, k, whole || voted, &place);
+                        if !voted {
+                            check_scores(tagged, &left, &place);
+                        }
+                        assert!(tagged.decoded.exact && !tagged.decoded.decoder.is_empty(), "{place}");
                         assert_eq!(
                             tagged.confidences.len(),
                             if confidences { tagged.decoded.paths.len() } else { 0 }
@@ -280,6 +285,15 @@ fn compare(got: &[Path<f32>], expected: &[Path<f32>], k: usize, exact: bool, pla
     }
     for (got, expected) in got.iter().zip(expected) {
         assert!((got.score - expected.score).abs() < 1e-3, "{place}: {} {}", got.score, expected.score);
+    }
+}
+
+/// Labels and scores belong together, whatever order rounding leaves near ties in.
+fn check_scores(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
+    for path in &tagged.decoded.paths {
+        let own = left.iter().find(|other| other.labels == path.labels);
+        let own = own.unwrap_or_else(|| panic!("{place}: {path:?} is not allowed"));
+        assert!((own.score - path.score).abs() < 1e-3, "{place}: {path:?}, {}", own.score);
     }
 }
 
@@ -369,6 +383,111 @@ fn no_paths_are_refused() {
         assert!(Tagger::new(kind.model).tag(&kind.inputs[0], 0).is_err(), "{averaging:?}");
         let kind = boolean(true, averaging);
         assert!(Tagger::new(kind.model).tag(&kind.inputs[0], 0).is_err(), "{averaging:?}");
+    }
+}
+
+/// The same features in another order have other numbers.
+#[test]
+fn weights_of_features_in_another_order_are_refused() {
+    let features = |swapped: bool| {
+        let mut features = BooleanFeatures::<[usize]>::new(2);
+        if swapped {
+            features.transition(|p, y| p == y);
+            features.vertical(|x, t, y| x[t] == y as usize);
+        } else {
+            features.vertical(|x, t, y| x[t] == y as usize);
+            features.transition(|p, y| p == y);
+        }
+        Arc::new(features)
+    };
+    let bytes = BooleanModel::new(features(false), vec![1.0, 2.0]).unwrap().to_bytes();
+    assert_eq!(**BooleanModel::from_bytes(&bytes, "saved", features(false)).unwrap().weights(), [1.0, 2.0]);
+    assert!(matches!(BooleanModel::from_bytes(&bytes, "saved", features(true)), Err(Error::Data { .. })));
+    let mut observing = BooleanFeatures::<[usize]>::new(2);
+    observing.vertical(|x, t, y| x[t] == y as usize);
+    observing.horizontal(|_, _, p, y| p == y);
+    assert!(BooleanModel::from_bytes(&bytes, "saved", Arc::new(observing)).is_err(), "one that sees more");
+}
+
+/// Whether an answer is proven, and by which decoder, does not depend on the threads that vote.
+#[test]
+fn a_vote_is_proven_only_if_every_search_is() {
+    let kind = rows("shared", template(SHARED), false, Averaging::Voted);
+    let mut unproven = 0;
+    for input in &kind.inputs {
+        let answer = |threads: usize| {
+            let decoder = Decoder::by_name("beam:1").unwrap();
+            let mut tagger = Tagger::new(kind.model.clone()).with_decoder(decoder).with_threads(threads);
+            tagger.tag(input, 3).unwrap().decoded.clone()
+        };
+        let alone = answer(1);
+        assert_eq!(answer(2), alone);
+        assert_eq!(answer(4), alone);
+        unproven += usize::from(!alone.exact);
+    }
+    assert!(unproven > 0);
+}
+
+/// A member whose features do not occur in the input has the lattice of the one before.
+#[test]
+fn members_that_change_nothing_are_not_searched() {
+    let constrain = |edges| Ok(edges);
+    let boolean = boolean(true, Averaging::Voted);
+    let lone = Observation::new(vec![0usize], 1);
+    let mut members = boolean.model.members(&lone, &constrain).unwrap().unwrap();
+    let count = members.votes().len();
+    let changed = (0..count).filter(|&member| members.advance(member).unwrap()).count();
+    assert!(changed > 0 && changed * 2 < count, "{changed} of {count}");
+
+    let rows = rows("shared", template("U0:%x[0,0]\n"), false, Averaging::Voted);
+    let unknown = Sequence::from_tokens(["unheard", "of"]);
+    let mut members = rows.model.members(&unknown, &constrain).unwrap().unwrap();
+    assert!((0..members.votes().len()).all(|member| !members.advance(member).unwrap()));
+}
+
+/// Fractional steps, several threads, and a run that was stopped: boolean features train like all others.
+#[test]
+fn boolean_features_train_in_every_way() {
+    let data = |observed: bool| {
+        let mut features = BooleanFeatures::<[usize]>::new(3);
+        features.vertical_set(12, |x, t, y| Some(x[t] * 3 + y as usize));
+        features.label_bigrams();
+        features.transition(|p, y| p == y); // shares its pairs with the bigrams
+        if observed {
+            features.horizontal(|x, t, p, y| p == y && x[t] == x[t - 1]);
+        }
+        let random = &mut Random::new(9);
+        let example = |_| {
+            let x: Vec<usize> = (0..5).map(|_| random.below(4)).collect();
+            let gold = x.iter().map(|&x| ((x + random.below(2)) % 3) as LabelId).collect();
+            BooleanExample { observation: Observation::new(x, 5), gold, weight: [1.0, 0.3][random.below(2)] }
+        };
+        Arc::new(BooleanTrainingSet::new(Arc::new(features), (0..30).map(example).collect()).unwrap())
+    };
+    for observed in [false, true] {
+        let data = data(observed);
+        let update = Update::PassiveAggressive { longest: 0.7 };
+        for (threads, averaging) in
+            [(1, Averaging::Averaged), (3, Averaging::Averaged), (1, Averaging::Voted)]
+        {
+            let options = PerceptronOptions { update, threads, averaging, ..PerceptronOptions::default() };
+            let mut whole = Perceptron::new(data.clone(), options.clone()).unwrap();
+            whole.epoch(&mut |_| ()).unwrap();
+            let mut state = StateWriter::new();
+            whole.save(&mut state);
+            let mut resumed = Perceptron::new(data.clone(), options).unwrap();
+            resumed.restore(&mut StateReader::new(&state.into_bytes())).unwrap();
+            for _ in 0..6 {
+                assert_eq!(whole.epoch(&mut |_| ()).unwrap(), resumed.epoch(&mut |_| ()).unwrap());
+            }
+            let place = format!("observed: {observed}, {threads} threads, {averaging:?}");
+            assert_eq!(whole.model().unwrap().to_bytes(), resumed.model().unwrap().to_bytes(), "{place}");
+        }
+        for wrong in [0.0, -1.0, f32::NAN] {
+            let update = Update::PassiveAggressive { longest: wrong };
+            let options = PerceptronOptions { update, ..PerceptronOptions::default() };
+            assert!(matches!(Perceptron::new(data.clone(), options), Err(Error::Argument { .. })));
+        }
     }
 }
 

@@ -212,7 +212,7 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
     let measure = &mut |model: &Arc<kbest::Model>| kbest::train::accuracy(model, &test, 2);
     let (mut best, mut announced, mut since) = (0.0, 0, 0);
     let standing = schedule
-        .run(&mut trainer, Standing::default(), Some(measure), &mut |_| (), &mut |end, _| {
+        .run(&mut trainer, Standing::default(), Some(measure), &mut |_| (), |end, _| {
             let accuracy = end.dev_accuracy.unwrap();
             since = if accuracy > best { 0 } else { since + 1 };
             assert_eq!(end.best_model.is_some(), accuracy > best);

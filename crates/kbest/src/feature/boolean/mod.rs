@@ -163,6 +163,17 @@ impl<O: ?Sized> fmt::Debug for BooleanFeatures<O> {
     }
 }
 
+/// What the features of a set see; part of the file of their weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// Vertical: a label, and the observation.
+    OneLabel = 0,
+    /// Horizontal: two labels alone.
+    TwoLabels = 1,
+    /// Horizontal: two labels, and the observation.
+    TwoLabelsAndObservation = 2,
+}
+
 /// The scores of one observation.
 #[derive(Debug)]
 pub struct Scored<S: Float> {
@@ -301,10 +312,26 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         self.horizontal.iter().any(|set| matches!(set.fires, Horizontal::Observing(_)))
     }
 
-    /// The sizes of all sets, vertical ones first: they distinguish the features of different programs.
-    pub fn set_sizes(&self) -> impl Iterator<Item = usize> {
-        let vertical = self.vertical.iter().map(|(features, _)| features.len());
-        vertical.chain(self.horizontal.iter().map(|set| set.features.len()))
+    /// Whether a feature is one of two labels.
+    pub(crate) fn is_horizontal(&self, feature: usize) -> bool {
+        self.horizontal.iter().any(|set| set.features.contains(&feature))
+    }
+
+    /// The sets in the order of their features: how much each sees, and its size. A program that loads weights must
+    /// have the same.
+    pub(crate) fn sets(&self) -> Vec<(Sees, usize)> {
+        let vertical =
+            self.vertical.iter().map(|(features, _)| (features.start, Sees::OneLabel, features.len()));
+        let horizontal = self.horizontal.iter().map(|set| {
+            let sees = match set.fires {
+                Horizontal::Labels(_) => Sees::TwoLabels,
+                Horizontal::Observing(_) => Sees::TwoLabelsAndObservation,
+            };
+            (set.features.start, sees, set.features.len())
+        });
+        let mut sets: Vec<_> = vertical.chain(horizontal).filter(|&(.., size)| size > 0).collect();
+        sets.sort_unstable_by_key(|&(start, ..)| start);
+        sets.into_iter().map(|(_, sees, size)| (sees, size)).collect()
     }
 
     /// Rejects weights that are not exactly one legal score per feature.
@@ -361,20 +388,22 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
     /// As for [`BooleanFeatures::node_scores`], and [`Error::Shape`] if a horizontal feature may see the observation.
     pub fn shared_edges<S: Float>(&self, weights: &[S], bound: EdgeBound) -> Result<Edges<S>> {
         self.check(weights)?;
-        let mut scores = Vec::with_capacity(self.labels * self.labels);
-        for (p, y) in self.pairs() {
-            let mut sum = 0.0;
-            for set in &self.horizontal {
-                let Horizontal::Labels(fires) = &set.fires else {
-                    let got = "one that sees the observation";
-                    return Err(Error::shape("horizontal features", "features that see only labels", got));
-                };
-                sum += member_of(&set.features, fires(p, y)).map_or(0.0, |feature| weights[feature].to_f64());
-            }
-            scores.push(S::from_f64(sum));
+        if self.has_observed_edges() {
+            let got = "one that sees the observation";
+            return Err(Error::shape("horizontal features", "features of labels alone", got));
         }
+        let scores: Vec<S> = self.pairs().map(|(p, y)| self.transition_score(weights, p, y)).collect();
         let edges = Edges::dense(self.labels, scores)?;
         self.with_bound(weights, bound, |bound| edges.bounded_by(bound))
+    }
+
+    /// The score of two neighbouring labels by the features that see labels alone.
+    pub(crate) fn transition_score<S: Float>(&self, weights: &[S], p: LabelId, y: LabelId) -> S {
+        let fired = self.horizontal.iter().filter_map(|set| match &set.fires {
+            Horizontal::Labels(fires) => member_of(&set.features, fires(p, y)),
+            Horizontal::Observing(_) => None,
+        });
+        S::from_f64(fired.map(|feature| weights[feature].to_f64()).sum())
     }
 
     /// The edges of an observation: one matrix if no horizontal feature sees it, otherwise on demand.

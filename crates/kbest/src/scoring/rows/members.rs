@@ -19,8 +19,7 @@ use crate::feature::{FeatureBuffer, FeatureId};
 use crate::label::LabelId;
 use crate::lattice::{Edges, Lattice};
 use crate::model::{LabelParts, Model, Voters};
-use crate::scoring::Members;
-use crate::transition::Transitions;
+use crate::scoring::{Constrain, Members};
 
 /// The effect on the lattice of changing one weight.
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +50,13 @@ impl<'m> RowMembers<'m> {
         model: &'m Model,
         voters: &'m Voters,
         features: &FeatureBuffer,
-        transitions: Option<&Transitions>,
+        constrain: &Constrain<'_>,
     ) -> Result<Self> {
         let (labels, positions) = (model.labels().len(), features.len());
         let columns = model.label_parts().map_or(labels, LabelParts::columns);
         let observed = model.extractor().source().has_observed_edges();
         let (distinct, selection) = distinct_edges(features);
         let matrices = if observed { &distinct[..] } else { &distinct[..1] };
-        let edges = zero_edges(model, matrices.len(), observed)?;
         Ok(RowMembers {
             voters,
             model,
@@ -70,10 +68,7 @@ impl<'m> RowMembers<'m> {
             touched: Vec::new(),
             row: vec![0.0; labels],
             part_sums: Vec::new(),
-            edges: match transitions {
-                Some(transitions) => transitions.constrain(&edges)?,
-                None => edges,
-            },
+            edges: constrain(zero_edges(model, matrices.len(), observed)?)?,
             selection: observed.then_some(selection),
         })
     }

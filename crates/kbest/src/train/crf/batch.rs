@@ -96,14 +96,11 @@ impl<F: Differentiable> Batch<F> {
 }
 
 /// Runs each chunk in a thread of its own, the last one in this thread.
-fn run<'a, F: Differentiable>(
+fn run<'a, F: Differentiable + 'a>(
     data: &F,
     point: &F::Point<'_>,
     work: impl Iterator<Item = (&'a mut Expectations<F>, &'a Range<usize>)>,
-) -> Result<()>
-where
-    F: 'a,
-{
+) -> Result<()> {
     let one = |(expectations, chunk): (&mut Expectations<F>, &Range<usize>)| {
         expectations.gradient.fill(0.0);
         expectations.tally = Tally::default();

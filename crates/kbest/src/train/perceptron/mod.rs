@@ -108,6 +108,14 @@ impl<F: Family> Perceptron<F> {
             let expected = if voted { "1 with voting" } else { "at least 1" };
             return Err(Error::argument("threads of the perceptron", expected, options.threads));
         }
+        if let Update::PassiveAggressive { longest } = options.update
+            && !(longest > 0.0)
+        {
+            return Err(Error::argument("the longest step of a correction", "a number above zero", longest));
+        }
+        if data.example_count() == 0 {
+            return Err(Error::shape("training data", "at least one example", 0));
+        }
         let weights = data.zero()?;
         let voters = voted.then(VotersBuilder::default);
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })

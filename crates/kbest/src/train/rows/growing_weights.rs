@@ -69,14 +69,14 @@ type Pairs = HashMap<(LabelId, LabelId), Averaged, FixedState>;
 pub struct GrowingWeights {
     labels: usize,
     label_parts: Option<LabelParts>,
-    columns: usize,       // labels and parts
-    places: Vec<Place>,   // one per node feature
-    entries: Vec<Entry>,  // rows with few columns
-    entry_sums: Vec<f64>, // one per entry
-    whole: Vec<f32>,      // rows with many columns, all of them
-    whole_sums: Vec<f64>, // one per weight of `whole`
-    edges: Vec<Pairs>,    // one per edge feature
-    shared: Vec<bool>,    // per edge feature: whether every step has it
+    columns: usize,         // labels and parts
+    places: Vec<Place>,     // one per node feature
+    entries: Vec<Entry>,    // rows with few columns
+    entry_sums: Vec<f64>,   // one per entry
+    whole: Vec<f32>,        // rows with many columns, all of them
+    whole_sums: Vec<f64>,   // one per weight of `whole`
+    edges: Vec<Pairs>,      // one per edge feature
+    shared: Vec<FeatureId>, // edge features that every step has
     shared_edges: Edges<f32>,
     observed: bool, // whether edges depend on the input
 }
@@ -85,8 +85,6 @@ impl GrowingWeights {
     /// All weights zero.
     pub(super) fn new(data: &TrainingSet) -> Result<Self> {
         let (labels, extractor, label_parts) = (data.labels().len(), data.extractor(), data.label_parts());
-        let mut shared = vec![false; extractor.edges().len()];
-        extractor.shared_edges().iter().for_each(|&id| shared[id as usize] = true);
         Ok(GrowingWeights {
             labels,
             label_parts: label_parts.cloned(),
@@ -97,7 +95,7 @@ impl GrowingWeights {
             whole: Vec::new(),
             whole_sums: Vec::new(),
             edges: vec![Pairs::default(); extractor.edges().len()],
-            shared,
+            shared: extractor.shared_edges().to_vec(),
             shared_edges: EdgeWeights::new(labels, [vec![]])?.sum(&[0])?,
             observed: extractor.source().has_observed_edges(),
         })
@@ -248,8 +246,11 @@ impl GrowingWeights {
         let averaged = self.edges[feature as usize].entry((from, to)).or_default();
         averaged.weight += change;
         averaged.sum += change_of_sum;
-        if self.shared[feature as usize] && !self.observed {
-            self.shared_edges.add(from, to, change)?;
+        if !self.observed && self.shared.contains(&feature) {
+            // From the weights alone, so that the edges of a resumed run are the same to the last bit.
+            let weight =
+                |id: &FeatureId| self.edges[*id as usize].get(&(from, to)).map(|averaged| averaged.weight);
+            self.shared_edges.set(from, to, self.shared.iter().filter_map(weight).sum())?;
         }
         Ok(())
     }
