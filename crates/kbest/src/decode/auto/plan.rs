@@ -228,7 +228,7 @@ impl fmt::Display for Plan {
             Some(engine) => writeln!(
                 f,
                 "First `{}`: {}, which pays off with {labels} labels. Its budget is 3 % of the time of `{}` up front, \
-                 and at every position {} of the time that takes there.",
+                 plus {} of that decoder's time per position.",
                 engine.name(),
                 engine.reason(),
                 self.fallback.name(),
