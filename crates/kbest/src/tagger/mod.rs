@@ -4,7 +4,8 @@
 //! and, on request, the probability of each label and each path ([`Tagger::with_confidences`]). It works with any
 //! [`Scorer`]: text models, models of boolean features, ensembles of either. **Cost.** That of extraction, scoring and
 //! the decoder; confidences add forward-backward, which visits every edge that is not at the base value. Nothing is
-//! allocated once it has seen the longest sequence, unless labels are known. **Threads.** The model is shared; make one
+//! allocated once it has seen the longest sequence, unless labels are known, edges depend on the input, or members vote.
+//! **Threads.** The model is shared; make one
 //! tagger per thread ([`Tagger::another`]). An ensemble can also use several threads for one sequence
 //! ([`Tagger::with_threads`]).
 //!

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! **Cost.** One look-up per feature of the sequence, a sort of the changes found, then one addition per change and
-//! position, and a new row for each position touched. **Rounding.** Sums are kept in `f64`, where adding `f32` weights
-//! loses nothing unless they differ by more than a factor of 2^29; a member's scores therefore do not depend on those
-//! before it.
+//! position, and a new row for each position touched. **Rounding.** Node sums are kept in `f64`, where adding `f32` weights
+//! loses nothing unless they differ by more than a factor of 2^29; so a member's node scores do not depend on the
+//! members before it. Edges are added in `f32`: exact for whole-number steps, else the last bit may depend on them.
 
 use super::distinct_edges;
 use crate::error::Result;

@@ -109,7 +109,7 @@ impl<F: Family> Perceptron<F> {
             return Err(Error::argument("threads of the perceptron", expected, options.threads));
         }
         if let Update::PassiveAggressive { longest } = options.update
-            && !(longest > 0.0)
+            && (longest.is_nan() || longest <= 0.0)
         {
             return Err(Error::argument("the longest step of a correction", "a number above zero", longest));
         }
