@@ -171,7 +171,10 @@ impl<'a, S: Float> Lattice<'a, S> {
     }
 
     /// Sets the scores for the first and the last label, where there are any; the others stay as they are.
-    pub(crate) fn with_borders(mut self, start: Option<&'a [S]>, end: Option<&'a [S]>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    pub fn with_borders(mut self, start: Option<&'a [S]>, end: Option<&'a [S]>) -> Result<Self> {
         if let Some(start) = start {
             self = self.with_start(start)?;
         }
