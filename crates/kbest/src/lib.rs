@@ -125,6 +125,7 @@ pub mod marginal;
 pub mod pipeline;
 pub mod scheme;
 mod score;
+pub mod segment;
 pub mod transition;
 
 // From text to scores and from scores to labelled text: the feature `text`.

@@ -300,7 +300,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     }
 
     /// No path has a score of a larger finite magnitude.
-    fn path_magnitude(&self) -> f64 {
+    pub(crate) fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
         self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
     }
