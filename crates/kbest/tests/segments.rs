@@ -11,7 +11,8 @@ mod common;
 
 use common::{Case, Numbers, Random, cast};
 use kbest::segment::{
-    Guarantee, SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentScratch, Segmentation,
+    Guarantee, SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan,
+    SegmentScratch, Segmentation, segmentations,
 };
 use kbest::{Edges, Error, Float, Lattice};
 
@@ -158,7 +159,8 @@ fn enumerate<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<Segmentation<S>> 
 }
 
 fn decoders() -> Vec<SegmentDecoder> {
-    SEGMENT_CATALOGUE.iter().map(|entry| entry.name.parse().unwrap()).collect()
+    let names = SEGMENT_CATALOGUE.iter().map(|entry| entry.name).chain(["semi-astar:none"]);
+    names.map(|name| name.parse().unwrap()).collect()
 }
 
 /// The judge against a plain sum, in another order.
@@ -280,6 +282,120 @@ fn decoders_agree_on_long_lattices() {
         all_agree::<f64>(&case, &mut double);
         all_agree::<f32>(&case, &mut single);
     }
+}
+
+/// Sums over all segmentations, one by one.
+fn marginals_are_right<S: Float>(case: &SegmentCase) {
+    let edges = case.chain.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let all = enumerate(&lattice);
+    let marginals = match SegmentMarginals::new(&lattice) {
+        Err(error) => {
+            assert_eq!((error, all.len()), (Error::NoPath, 0), "{case:?}");
+            return;
+        }
+        Ok(marginals) => marginals,
+    };
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    let largest = all[0].score.to_f64();
+    let weights: Vec<f64> = all.iter().map(|one| (one.score.to_f64() - largest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let near = |a: f64, b: f64| (a - b).abs() < if size_of::<S>() == 4 { 2e-4 } else { 1e-9 };
+    let share = |takes: &dyn Fn(&Segment) -> bool| {
+        let taken = all.iter().zip(&weights).filter(|(one, _)| one.segments.iter().any(takes));
+        taken.map(|(_, weight)| weight).sum::<f64>() / total
+    };
+    assert!(near(marginals.log_partition(), largest + total.ln()), "{case:?}");
+    let of_labels = marginals.labels();
+    for t in 0..positions {
+        assert!(near(marginals.boundary(t), share(&|part| part.start == t)), "boundary {t} of {case:?}");
+        for y in 0..labels {
+            let expected = share(&|part| part.label == y as u32 && (part.start..part.end).contains(&t));
+            assert!(near(of_labels[t * labels + y], expected), "label {y} at {t} of {case:?}");
+            for end in t + 1..=positions {
+                let part = Segment { start: t, end, label: y as u32 };
+                let expected = share(&|other| *other == part);
+                assert!(near(marginals.segment(t, end, y as u32), expected), "{part:?} of {case:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn marginals_equal_enumeration() {
+    for seed in 0..400 {
+        let case = SegmentCase::random(30_000 + seed, 5, 3);
+        marginals_are_right::<f64>(&case);
+        marginals_are_right::<f32>(&case);
+    }
+}
+
+#[test]
+fn segmentations_come_one_by_one() {
+    for seed in 0..300 {
+        let case = SegmentCase::random(40_000 + seed, 5, 3);
+        let edges = case.chain.edges::<f64>();
+        let lattice = case.lattice(&edges);
+        let expected: Vec<f64> = enumerate(&lattice).iter().map(|one| one.score).collect();
+        let found: Vec<f64> = segmentations(&lattice).map(|one| one.score).collect();
+        assert_eq!(found, expected, "{case:?}");
+    }
+}
+
+/// Few of the scores that are computed on demand are asked for, and each only once.
+#[test]
+fn scores_on_demand_are_asked_for_where_they_matter() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (positions, labels, longest) = (60, 6, 12);
+    let mut random = Random::new(7);
+    let nodes: Vec<f64> = (0..positions * labels)
+        .map(|i| random.unit() + if i / labels / 5 % labels == i % labels { 6.0 } else { 0.0 })
+        .collect();
+    let edges = Edges::uniform(labels, -1.0).unwrap();
+    let calls = AtomicUsize::new(0);
+    let lattice = SegmentLattice::new(Lattice::new(nodes, &edges).unwrap())
+        .with_score_function(vec![1.0; longest * labels], 1.0, |s, r, y| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            ((s * 31 + r * 17 + y as usize * 7) % 100) as f64 / 100.0
+        })
+        .unwrap();
+    let mut scratch = SegmentScratch::default();
+    let expected = SegmentDecoder::SemiViterbiSimd.decode(&lattice, 1, &mut scratch).unwrap();
+    let all = calls.swap(0, Ordering::Relaxed);
+    for decoder in [SegmentDecoder::SemiFunnel, "semi-astar".parse().unwrap()] {
+        let answer = decoder.decode(&lattice, 1, &mut scratch).unwrap();
+        assert_eq!(answer.segmentations, expected.segmentations);
+        let asked = calls.swap(0, Ordering::Relaxed);
+        assert!(asked * 2 < all, "{decoder} asked for {asked} of {all}");
+        assert!(answer.counters.explicit as usize <= asked);
+    }
+    assert_eq!(SegmentDecoder::Auto.decode(&lattice, 1, &mut scratch).unwrap().decoder, "semi-funnel");
+}
+
+/// Blocks of lengths are left out where durations and scores allow it, and the answer stays.
+#[test]
+fn bounds_leave_out_lengths() {
+    let (positions, labels, longest) = (3000, 3, 400);
+    let mut random = Random::new(3);
+    let nodes: Vec<f32> = (0..positions * labels)
+        .map(|i| {
+            let right = i / labels / 150 % labels == i % labels;
+            random.unit() as f32 + if right { 1.0 } else { 0.0 }
+        })
+        .collect();
+    let durations: Vec<f32> =
+        (0..longest * labels).map(|i| -((i / labels) as f32 - 140.0).powi(2) / 500.0).collect();
+    let edges = Edges::uniform(labels, -3.0f32).unwrap();
+    let lattice =
+        SegmentLattice::new(Lattice::new(nodes, &edges).unwrap()).with_durations(durations).unwrap();
+    let mut scratch = SegmentScratch::default();
+    let plain = SegmentDecoder::SemiViterbiSimd.decode(&lattice, 3, &mut scratch).unwrap();
+    let ours = SegmentDecoder::SemiFunnel.decode(&lattice, 3, &mut scratch).unwrap();
+    assert_eq!(ours.segmentations, plain.segmentations);
+    assert!(ours.counters.segments * 2 < plain.counters.segments, "{:?} {:?}", ours.counters, plain.counters);
+    let plan = SegmentPlan::of(&lattice);
+    assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
+    assert!(plan.explain().contains("segments up to 400"), "{plan}");
 }
 
 #[test]

@@ -4,7 +4,10 @@ use super::derivations::Derivations;
 use super::forward::Forward;
 use super::lengths::{Convolved, Lengths};
 use super::pushed::Pushed;
-use super::{Guarantee, SegmentCounters, SegmentDecoded, SegmentLattice, Segmentation, semi_viterbi};
+use super::{
+    Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentLattice, SegmentPlan, Segmentation,
+};
+use super::{astar, funnel, semi_viterbi};
 use crate::decode::Answers;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -29,15 +32,35 @@ pub struct SegmentEntry {
 /// A decoder of segments, by name or by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SegmentDecoder {
+    /// Chooses among the others ([`SegmentPlan`]).
+    #[default]
+    Auto,
+    /// Ours: bounds first, scores only where they can matter.
+    SemiFunnel,
     /// The textbook, `k T W L^2`.
     SemiViterbi,
     /// The best predecessor once per position, lengths with vector instructions: `T L^2 + T W L`.
-    #[default]
     SemiViterbiSimd,
+    /// Best-first search with this estimate of completions; the best segmentation only.
+    SemiAstar(Estimate),
 }
 
 /// Every decoder of segments.
 pub const SEGMENT_CATALOGUE: &[SegmentEntry] = &[
+    SegmentEntry {
+        name: "auto",
+        answers: Answers::Both,
+        exact: true,
+        cost: "that of the decoder it picks",
+        advice: "the default: looks at the lattice and picks one of the others",
+    },
+    SegmentEntry {
+        name: "semi-funnel",
+        answers: Answers::Both,
+        exact: true,
+        cost: "T L^2 to T L^2 + T W L",
+        advice: "segments, ours: leaves out lengths by their bounds, asks for scores only where they can matter",
+    },
     SegmentEntry {
         name: "semi-viterbi",
         answers: Answers::Both,
@@ -52,6 +75,13 @@ pub const SEGMENT_CATALOGUE: &[SegmentEntry] = &[
         cost: "T L^2 + T W L",
         advice: "segments, vector instructions; its time does not depend on the scores",
     },
+    SegmentEntry {
+        name: "semi-astar",
+        answers: Answers::One,
+        exact: true,
+        cost: "T L to T W L^2 log",
+        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic",
+    },
 ];
 
 /// Working memory: make one per thread and pass it to every call.
@@ -63,13 +93,22 @@ pub struct SegmentScratch<S: Float> {
 }
 
 impl SegmentDecoder {
-    const ALL: [Self; 2] = [SegmentDecoder::SemiViterbi, SegmentDecoder::SemiViterbiSimd];
+    const ALL: [Self; 5] = [
+        SegmentDecoder::Auto,
+        SegmentDecoder::SemiFunnel,
+        SegmentDecoder::SemiViterbi,
+        SegmentDecoder::SemiViterbiSimd,
+        SegmentDecoder::SemiAstar(Estimate::Admissible),
+    ];
 
     /// What the catalogue says of it.
     pub fn entry(&self) -> &'static SegmentEntry {
         &SEGMENT_CATALOGUE[match self {
-            SegmentDecoder::SemiViterbi => 0,
-            SegmentDecoder::SemiViterbiSimd => 1,
+            SegmentDecoder::Auto => 0,
+            SegmentDecoder::SemiFunnel => 1,
+            SegmentDecoder::SemiViterbi => 2,
+            SegmentDecoder::SemiViterbiSimd => 3,
+            SegmentDecoder::SemiAstar(_) => 4,
         }]
     }
 
@@ -105,21 +144,39 @@ impl SegmentDecoder {
         }
         self.supports(k)?;
         let mut counters = SegmentCounters::default();
-        let decoder = self.name();
-        let segmentations = if lattice.positions() == 0 {
-            vec![Segmentation { segments: vec![], score: S::ZERO }]
-        } else {
-            match self {
-                SegmentDecoder::SemiViterbi => semi_viterbi::search(lattice, k, &mut counters)?,
-                SegmentDecoder::SemiViterbiSimd => {
-                    fill(lattice, scratch, false, &mut counters);
-                    best_of(lattice, &scratch.forward, k, |inside, s, r, y| {
-                        lattice.plus_explicit(inside, s, r, y)
-                    })?
-                }
+        let chosen = match self {
+            SegmentDecoder::Auto => SegmentPlan::of(lattice).decoder,
+            decoder => *decoder,
+        };
+        let segmentations = match chosen {
+            _ if lattice.positions() == 0 => vec![Segmentation { segments: vec![], score: S::ZERO }],
+            SegmentDecoder::SemiViterbi => semi_viterbi::search(lattice, k, &mut counters)?,
+            SegmentDecoder::SemiAstar(estimate) => {
+                vec![astar::search(lattice, estimate, scratch, &mut counters)?]
+            }
+            SegmentDecoder::SemiFunnel => funnel::search(lattice, k, scratch, &mut counters)?,
+            SegmentDecoder::SemiViterbiSimd | SegmentDecoder::Auto => {
+                fill(lattice, scratch, false, &mut counters);
+                let explicit = |inside, s, r, y| lattice.plus_explicit(inside, s, r, y);
+                best_of(lattice, &scratch.forward, k, explicit)?
             }
         };
+        let decoder = chosen.name();
         Ok(SegmentDecoded { segmentations, guarantee: Guarantee::Exact, decoder, counters })
+    }
+
+    /// Sets the estimate of A*.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for decoders without one.
+    pub fn with_estimate(self, estimate: Estimate) -> Result<Self> {
+        match self {
+            SegmentDecoder::SemiAstar(_) => Ok(SegmentDecoder::SemiAstar(estimate)),
+            other => {
+                let reason = "only semi-astar takes a completion estimate".into();
+                Err(Error::Unsupported { decoder: other.name(), reason })
+            }
+        }
     }
 }
 
@@ -160,21 +217,31 @@ pub(super) fn best_of<S: Float>(
     if best.is_empty() { Err(Error::NoPath) } else { Ok(best) }
 }
 
-/// The decoder of that name.
+/// The decoder of that name; that of A* may be followed by its estimate, `semi-astar:none`.
 impl FromStr for SegmentDecoder {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|decoder| decoder.name() == name).ok_or_else(|| Error::UnknownName {
+        let (name, estimate) = name.split_once(':').map_or((name, None), |(name, of)| (name, Some(of)));
+        let named = Self::ALL.into_iter().find(|decoder| decoder.name() == name);
+        let decoder = named.ok_or_else(|| Error::UnknownName {
             what: "decoder of segments",
             name: name.into(),
             expected: SEGMENT_CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        })
+        })?;
+        match estimate {
+            Some(estimate) => decoder.with_estimate(estimate.parse()?),
+            None => Ok(decoder),
+        }
     }
 }
 
+/// The name that [`FromStr`] reads.
 impl fmt::Display for SegmentDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            SegmentDecoder::SemiAstar(Estimate::None) => write!(f, "{}:none", self.name()),
+            _ => f.write_str(self.name()),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **What.** A [`SegmentLattice`] scores segments `[start, end)` with a label: the sum of its node scores, a score for its
 //! length, and a score of its own, each part optional; edges join the labels of neighbouring segments. Decoders find the
-//! best segmentation or the `k` best ([`SegmentDecoder`]).
+//! best segmentation or the `k` best ([`SegmentDecoder`], [`segmentations`]); [`SegmentMarginals`] sums over all.
 //! **Why.** Names, addresses, genes and chords are segments: their length and their text as a whole say more than any of
 //! their tokens. **Cost.** `T L^2 + T W L` for the longest segment `W`, or less; memory `O(T L)` beyond the scores that you
 //! give. **When not.** If segments only differ by their tokens, a chain with labels such as `B-`, `I-` and `O` is faster.
@@ -26,18 +26,27 @@
 //! Papers: Sarawagi and Cohen, *Semi-Markov conditional random fields for information extraction* (2004); Druck, Narasimhan
 //! and Viola, *Learning A\* underestimates* (2007).
 
+mod astar;
+mod auto;
 mod constraints;
 mod decoder;
 mod derivations;
 mod forward;
+mod funnel;
 mod judge;
 mod lattice;
+mod lazy;
 mod lengths;
+mod marginal;
 mod pushed;
 mod semi_viterbi;
 
+pub use astar::Estimate;
+pub use auto::{SegmentFacts, SegmentPlan};
 pub use decoder::{SEGMENT_CATALOGUE, SegmentDecoder, SegmentEntry, SegmentScratch};
 pub use lattice::SegmentLattice;
+pub use lazy::{Segmentations, segmentations};
+pub use marginal::SegmentMarginals;
 
 use crate::label::LabelId;
 use std::fmt;
