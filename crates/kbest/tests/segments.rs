@@ -164,7 +164,7 @@ fn decoders() -> Vec<SegmentDecoder> {
 }
 
 /// The judge against a plain sum, in another order.
-fn plain_score<S: Float>(case: &SegmentCase, parts: &[Segment]) -> f64 {
+fn plain_score(case: &SegmentCase, parts: &[Segment]) -> f64 {
     let chain = &case.chain;
     let (labels, mut sum, mut before) = (chain.labels, 0.0, None);
     for &Segment { start, end, label } in parts {
@@ -200,7 +200,7 @@ fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut SegmentScra
     let lattice = case.lattice(&edges);
     let all = enumerate(&lattice);
     for best in all.iter().take(3) {
-        let plain = plain_score::<S>(case, &best.segments);
+        let plain = plain_score(case, &best.segments);
         assert!((plain - best.score.to_f64()).abs() <= lattice.rounding_slack(), "{case:?}");
     }
     for k in [1, 2, 5, 1000] {

@@ -62,20 +62,33 @@ struct ConvolveBounded<'a> {
     reaches: &'a [Octet],
 }
 
+/// All starts with all ends. The maxima have names of their own, since compilers keep the rows of an array in memory.
 #[inline(always)]
 fn rows(out: &mut [Octet; ENDS], starts: &[Octet], lengths: &[Octet]) {
     assert_eq!(lengths.len(), starts.len() + ENDS - 1);
-    let mut best = *out;
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *out;
     for (start, lengths) in starts.iter().zip(lengths.windows(ENDS)) {
-        for i in 0..ENDS {
-            let length = &lengths[ENDS - 1 - i];
-            for lane in 0..8 {
-                let sum = start[lane] + length[lane];
-                best[i][lane] = if sum > best[i][lane] { sum } else { best[i][lane] };
-            }
-        }
+        let Some([h1, g1, f1, e1, d1, c1, b1, a1]) = lengths.first_chunk() else { return };
+        a = best(&a, start, a1);
+        b = best(&b, start, b1);
+        c = best(&c, start, c1);
+        d = best(&d, start, d1);
+        e = best(&e, start, e1);
+        f = best(&f, start, f1);
+        g = best(&g, start, g1);
+        h = best(&h, start, h1);
     }
-    *out = best;
+    *out = [a, b, c, d, e, f, g, h];
+}
+
+#[inline(always)]
+fn best(known: &Octet, start: &Octet, length: &Octet) -> Octet {
+    let mut best = *known;
+    for lane in 0..8 {
+        let sum = start[lane] + length[lane];
+        best[lane] = if sum > best[lane] { sum } else { best[lane] };
+    }
+    best
 }
 
 impl Loop for Convolve<'_> {

@@ -111,11 +111,8 @@ impl Derivations {
     ) {
         let mut stack = vec![(node, rank)];
         while let Some(&(node, rank)) = stack.last() {
-            if !self.nodes.contains_key(&node) {
-                let open = source.first_ways(node);
-                self.nodes.insert(node, Ways { open, ..Ways::default() });
-            }
-            let ways = &self.nodes[&node];
+            let first = || Ways { open: source.first_ways(node), ..Ways::default() };
+            let ways = self.nodes.entry(node).or_insert_with(first);
             if ways.taken.len() > rank {
                 stack.pop();
                 continue;
