@@ -3,7 +3,9 @@
 //! `cargo run -p kbest --no-default-features --example segments`
 #![allow(clippy::print_stdout)] // an example shows what it does
 
-use kbest::segment::{SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan, SegmentScratch};
+use kbest::segment::{
+    SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan, SegmentScratch, segmentations,
+};
 use kbest::{Edges, Lattice, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,22 +24,26 @@ fn main() -> Result<()> {
         .collect();
     // A field follows another, rarely itself.
     let edges = Edges::sparse(3, -0.5f32, &[0, 1, 2], &[0, 1, 2], &[-4.0; 3])?;
-    // What whole segments say: those in the lexicon gain 5, others lose a little. No segment has more than 4 words.
+    // What whole segments say: those in the lexicon gain 5, others lose a little. No segment has more than 4 words. Of each
+    // length and label we know what it gains at most.
+    let (no, yes) = (-0.2, 5.0);
+    let bounds = vec![no, no, no, no, no, yes, yes, yes, no, no, no, no];
     let calls = AtomicUsize::new(0);
     let lattice = SegmentLattice::new(Lattice::new(nodes, &edges)?).with_score_function(
-        vec![5.0; 4 * LABELS.len()],
+        bounds,
         5.0,
         |start, end, label| {
             calls.fetch_add(1, Ordering::Relaxed);
             let text = words[start..end].join(" ");
-            if LEXICON.contains(&(text.as_str(), label)) { 5.0 } else { -0.2 }
+            if LEXICON.contains(&(text.as_str(), label)) { yes } else { no }
         },
     )?;
 
     println!("{}", SegmentPlan::of(&lattice));
-    let answer = SegmentDecoder::Auto.decode(&lattice, 2, &mut SegmentScratch::default())?;
+    let answer = SegmentDecoder::Auto.decode(&lattice, 1, &mut SegmentScratch::default())?;
     println!("{} calls, guarantee: {}", calls.load(Ordering::Relaxed), answer.guarantee);
-    for found in &answer.segmentations {
+    println!("best: {:.2}", answer.segmentations[0].score);
+    for found in segmentations(&lattice).take(2) {
         let parts = found.segments.iter().map(|part| {
             format!("{} [{}]", words[part.start..part.end].join(" "), LABELS[part.label as usize])
         });

@@ -5,6 +5,7 @@ mod batch;
 mod elements;
 mod files;
 mod npy;
+mod segments;
 
 pub(crate) use array::Scores;
 pub(crate) use batch::Batch;
@@ -15,7 +16,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Every key a file may hold.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "node",
     "lengths",
     "edge",
@@ -26,6 +27,8 @@ const KEYS: [&str; 11] = [
     "start",
     "end",
     "allowed",
+    "duration",
+    "segment",
     "order",
 ];
 
@@ -41,6 +44,8 @@ File: .npz (compressed or not), .safetensors, or .npy (node scores; edges from -
   edge_value            (n,)                  ... which score this
   start, end            (L,) optional         score of the first / last label
   allowed               as node, bool, opt.   labels allowed at a position
+  duration              (W, L)                makes it a lattice of segments: score of length index + 1
+  segment               (T, W, L) or (B, ...) likewise: score of the segment from here, of length index + 1
   order                 (L,) int, optional    label ranking, best first (else by mean node score)";
 
 /// Where the lattices come from.

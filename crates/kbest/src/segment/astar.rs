@@ -15,12 +15,11 @@
 //! durations and edges that gain much now and then.
 
 use super::decoder::SegmentScratch;
-use super::funnel::{Asked, asked_for};
+use super::funnel::{Asked, ask, asked_for};
 use super::lattice::Explicit;
 use super::{SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
-use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Shape, with_edges};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -215,10 +214,7 @@ pub(super) fn search<S: Float>(
                 if entered < forward.entered[s * labels + y].to_f64() {
                     continue;
                 }
-                let explicit = *asked.entry((start, end, label)).or_insert_with(|| {
-                    counters.explicit += 1;
-                    lattice.explicit(s, r, label as LabelId).to_f64()
-                });
+                let explicit = ask(lattice, &mut asked, s, r, y);
                 let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y) + explicit;
                 if inside > forward.peak[r * labels + y] {
                     forward.peak[r * labels + y] = inside;
@@ -253,6 +249,7 @@ pub(super) fn search<S: Float>(
             }
         }
     }
+    counters.explicit += asked.len() as u64;
     forward.trace(
         lattice,
         |inside, s, r, y| {

@@ -46,14 +46,15 @@ pub(super) fn search<S: Float>(
     };
     let relaxed = relax(lattice, bounds);
     fill(&relaxed, scratch, true, counters);
-    let floor = floor(lattice, &relaxed, k, scratch)?;
+    let mut asked = Asked::new();
+    let floor = floor(lattice, &relaxed, k, scratch, &mut asked)?;
     let completions = Completions::new(&relaxed);
     let mut asking = Asking {
         lattice,
         relaxed: &relaxed,
         completions: &completions,
         least: floor - lattice.rounding_slack(),
-        asked: Asked::new(),
+        asked,
         peaks: std::mem::take(&mut scratch.peaks),
     };
     asking.peaks.clear();
@@ -68,6 +69,18 @@ pub(super) fn search<S: Float>(
 /// The score that was asked for; minus infinity if it cannot matter.
 pub(super) fn asked_for(asked: &Asked, s: usize, r: usize, y: usize) -> f64 {
     asked.get(&(s as u32, r as u32, y as u32)).copied().unwrap_or(f64::NEG_INFINITY)
+}
+
+/// The score of a segment, asked for once.
+pub(super) fn ask<S: Float>(
+    lattice: &SegmentLattice<'_, S>,
+    asked: &mut Asked,
+    s: usize,
+    r: usize,
+    y: usize,
+) -> f64 {
+    let key = (s as u32, r as u32, y as u32);
+    *asked.entry(key).or_insert_with(|| lattice.explicit(s, r, y as LabelId).to_f64())
 }
 
 /// The lattice with a bound in the place of each explicit score.
@@ -85,12 +98,14 @@ fn floor<S: Float>(
     relaxed: &SegmentLattice<'_, S>,
     k: usize,
     scratch: &SegmentScratch<S>,
+    asked: &mut Asked,
 ) -> Result<f64> {
     let mut derivations = Derivations::default();
     let (mut found, mut worst) = (0, f64::INFINITY);
     for _ in 0..2 * k + 4 {
         let Some(best) = derivations.next(relaxed, &scratch.forward, |inside, _, _, _| inside) else { break };
-        let score = lattice.segmentation_score(&best.segments)?;
+        let score =
+            lattice.score_with(&best.segments, |inside, s, r, y| inside + ask(lattice, asked, s, r, y))?;
         if !score.is_forbidden() {
             found += 1;
             worst = worst.min(score.to_f64());
@@ -176,8 +191,7 @@ impl<S: Float> Inside<S> for Asking<'_, '_, S> {
                 {
                     continue;
                 }
-                let explicit = lattice.explicit(s, r, y as LabelId).to_f64();
-                self.asked.insert((s as u32, r as u32, y as u32), explicit);
+                let explicit = ask(lattice, &mut self.asked, s, r, y);
                 let inside = lattice.inside_without_explicit(entered, s, r, y) + explicit;
                 self.peaks[at] = self.peaks[at].max(inside);
             }

@@ -132,6 +132,15 @@ impl<S: Float> SegmentLattice<'_, S> {
     /// [`Error::Shape`] if the segments do not cover the positions from first to last, each once and in order;
     /// [`Error::LabelOutOfRange`].
     pub fn segmentation_score(&self, segments: &[Segment]) -> Result<S> {
+        self.score_with(segments, |inside, s, r, y| self.plus_explicit(inside, s, r, y))
+    }
+
+    /// The same, with explicit scores from elsewhere: `explicit` adds that of a segment to an `inside`.
+    pub(super) fn score_with(
+        &self,
+        segments: &[Segment],
+        mut explicit: impl FnMut(f64, usize, usize, usize) -> f64,
+    ) -> Result<S> {
         let mut score = S::ZERO;
         let mut position = 0;
         let mut before = None;
@@ -146,7 +155,10 @@ impl<S: Float> SegmentLattice<'_, S> {
                 None => self.enter_first(y),
                 Some(p) => score + with_edges!(self.chain, |edges| edges.get(start, p, y)),
             };
-            score = self.leave(self.inside(entered, start, end, y), end, y);
+            let inside = self.inside_without_explicit(entered, start, end, y);
+            let allowed = inside != f64::NEG_INFINITY;
+            let inside = if allowed { explicit(inside, start, end, y) } else { inside };
+            score = self.leave(inside, end, y);
             (position, before) = (end, Some(y));
         }
         if position != self.positions() {
