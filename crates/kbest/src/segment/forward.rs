@@ -62,9 +62,7 @@ impl<S: Float> Forward<S> {
                 let peak = &mut self.peak[t * labels..][..labels];
                 if !closed[t] {
                     inside.best(t, peak);
-                    for y in 0..labels {
-                        self.row[y] = lattice.leave(peak[y], t, y);
-                    }
+                    lattice.leave_row(peak, t, &mut self.row[..labels]);
                     self.next.fill(S::FORBIDDEN);
                     counters.edges += (labels * labels) as u64;
                     best_entries(lattice.chain(), t, &self.row, &mut self.next, &mut self.buffer);

@@ -125,6 +125,15 @@ impl<S: Float> SegmentLattice<'_, S> {
         S::from_f64(inside + self.prepared().sums[r * self.labels() + y])
     }
 
+    /// [`SegmentLattice::leave`] for all labels.
+    #[inline]
+    pub(super) fn leave_row(&self, inside: &[f64], r: usize, out: &mut [S]) {
+        let sums = &self.prepared().sums[r * self.labels()..];
+        for ((out, inside), sum) in out.iter_mut().zip(inside).zip(sums) {
+            *out = S::from_f64(inside + sum);
+        }
+    }
+
     /// The judge: the score of a segmentation, added in the one order that all decoders share; minus infinity if any part
     /// of it is forbidden.
     ///

@@ -155,13 +155,14 @@ impl<S: Float> Inside<S> for Convolved<'_, '_, S> {
     fn start(&mut self, s: usize, entered: &[S]) {
         let sums = &self.lattice.prepared().sums[s * entered.len()..];
         let lengths = &mut *self.lengths;
-        for (y, entered) in entered.iter().enumerate() {
-            let value = entered.to_f64() - sums[y];
-            let (group, lane) = (y / 8, y % 8);
-            lengths.starts[group * lengths.positions + s][lane] = value;
+        for (group, (entered, sums)) in entered.chunks(8).zip(sums.chunks(8)).enumerate() {
+            let start = &mut lengths.starts[group * lengths.positions + s];
+            for ((start, entered), sum) in start.iter_mut().zip(entered).zip(sums) {
+                *start = entered.to_f64() - sum;
+            }
             if !lengths.tops.is_empty() {
-                let top = &mut lengths.tops[group * lengths.blocks + s / BLOCK][lane];
-                *top = if value > *top { value } else { *top };
+                let top = &mut lengths.tops[group * lengths.blocks + s / BLOCK];
+                *top = larger(start, top);
             }
         }
     }
