@@ -9,7 +9,8 @@
 //!
 //! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same
 //! number for the same path. **Cost.** Building reads the node scores once, to refuse NaN and plus infinity; edges
-//! are borrowed or shared, never copied. **When not.** Segments longer than one position need a semi-Markov model.
+//! are borrowed or shared, never copied. **When not.** For segments longer than one position see
+//! `segment`.
 //!
 //! ```
 //! use kbest::{Edges, Lattice};
