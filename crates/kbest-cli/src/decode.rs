@@ -6,6 +6,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
+use crate::segments;
 use clap::Args;
 use kbest::{Decode, Decoded, Decoder, Error, Scratch};
 use serde::Serialize;
@@ -72,8 +73,29 @@ struct CountersLine<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let decoder = chosen(arguments)?;
-    with_batch!(arguments.input.read()?, |batch| decode(arguments, &decoder, &batch))
+    // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
+    let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
+    with_batch!(arguments.input.read()?, |batch| match decoder {
+        _ if batch.is_segments() => segments::decode(&arguments.for_segments(), &batch),
+        Some(decoder) => decode(arguments, &decoder, &batch),
+        None => {
+            let problem = "is for segments: expected a file with key `duration` or `segment`, got neither";
+            Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
+        }
+    })
+}
+
+impl Arguments {
+    fn for_segments(&self) -> segments::Request<'_> {
+        segments::Request {
+            decoder: &self.decoder,
+            heuristic: self.heuristic.as_deref(),
+            width: self.width,
+            k: self.k,
+            counters: self.counters,
+            output: self.output.as_deref(),
+        }
+    }
 }
 
 /// The decoder that the options describe, if it supports them.

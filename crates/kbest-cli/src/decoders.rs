@@ -4,7 +4,8 @@ use crate::failure::Result;
 use crate::output::Output;
 use crate::table;
 use clap::Args;
-use kbest::decode::{Answers, CATALOGUE};
+use kbest::decode::{Answers, CATALOGUE, Entry};
+use kbest::segment::{SEGMENT_CATALOGUE, SegmentEntry};
 use serde::Serialize;
 use std::io::Write;
 
@@ -27,20 +28,29 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let rows: Vec<Row> = CATALOGUE
+    let answers = |answers: Answers| match answers {
+        Answers::One => "1-best",
+        Answers::Both => "both",
+        Answers::Many => "k-best",
+    };
+    let mut rows: Vec<Row> = CATALOGUE
         .iter()
-        .map(|entry| Row {
-            name: entry.name,
-            answers: match entry.answers {
-                Answers::One => "1-best",
-                Answers::Both => "both",
-                Answers::Many => "k-best",
-            },
-            exact: entry.exact,
-            cost: entry.cost,
-            advice: entry.advice,
+        .map(|&Entry { name, answers: many, exact, cost, advice, .. }| Row {
+            name,
+            answers: answers(many),
+            exact,
+            cost,
+            advice,
         })
         .collect();
+    let segments = SEGMENT_CATALOGUE.iter().filter(|entry| entry.name != "auto"); // that one is for both
+    rows.extend(segments.map(|&SegmentEntry { name, answers: many, exact, cost, advice }| Row {
+        name,
+        answers: answers(many),
+        exact,
+        cost,
+        advice,
+    }));
     let mut output = Output::create(None)?;
     if arguments.json {
         serde_json::to_writer_pretty(&mut output, &rows).map_err(std::io::Error::from)?;

@@ -14,6 +14,7 @@ mod generate;
 mod input;
 mod inspect;
 mod output;
+mod segments;
 mod svg;
 mod table;
 mod tag;

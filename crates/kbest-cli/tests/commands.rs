@@ -5,6 +5,7 @@ mod common;
 
 use common::{best_paths, kbest, small};
 use kbest::decode::{Answers, CATALOGUE, Entry};
+use kbest::segment::SEGMENT_CATALOGUE;
 use serde_json::Value;
 
 fn run(arguments: &[&str], stdin: &[u8]) -> (i32, Vec<u8>, String) {
@@ -23,7 +24,8 @@ fn decoders() -> Vec<&'static str> {
 fn the_catalogue_is_listed() {
     let (code, stdout, _) = run(&["decoders", "--json"], b"");
     let rows: Value = serde_json::from_slice(&stdout).unwrap();
-    assert_eq!((code, rows.as_array().unwrap().len()), (0, CATALOGUE.len()));
+    // `auto` stands for positions and for segments, once.
+    assert_eq!((code, rows.as_array().unwrap().len()), (0, CATALOGUE.len() + SEGMENT_CATALOGUE.len() - 1));
     for (row, entry) in rows.as_array().unwrap().iter().zip(CATALOGUE) {
         assert_eq!(
             (row["name"].as_str().unwrap(), row["exact"].as_bool().unwrap()),

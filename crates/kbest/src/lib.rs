@@ -95,6 +95,8 @@
 //! [`Lattice::force`]). **Objects and threads.** A lattice borrows its edges or shares them by `Arc`
 //! ([`lattice::Held`]); edges and models are shared by threads, scratch memory is not.
 //!
+//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`].
+//!
 //! # Text
 //!
 //! [`columns`] reads and writes sequences; [`template`], [`pattern`] and [`feature`] turn them into numbered features, and
@@ -104,7 +106,7 @@
 //!
 //! # Cargo features
 //!
-//! All but `safetensors` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`] and [`transition`], with one small
+//! All but `safetensors` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
 //! dependency.
 //!
 //! | feature | what for | depends on |
@@ -125,6 +127,7 @@ pub mod marginal;
 pub mod pipeline;
 pub mod scheme;
 mod score;
+pub mod segment;
 pub mod transition;
 
 // From text to scores and from scores to labelled text: the feature `text`.

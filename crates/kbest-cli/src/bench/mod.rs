@@ -3,6 +3,7 @@
 mod compare;
 mod measure;
 mod report;
+mod segments;
 mod tag;
 
 pub(crate) use compare::{compare, disagreements};
@@ -85,8 +86,10 @@ fn decode(arguments: &DecodeArguments) -> Result<()> {
         return Err(Failure::Usage(format!("--limit: expected seconds above 0, got {}", arguments.limit)));
     }
     let ks: Vec<usize> = BTreeSet::from_iter(arguments.k.iter().copied()).into_iter().collect();
-    let decoders = chosen_for(&arguments.decoders, &ks)?;
-    with_batch!(arguments.input.read()?, |batch| bench(arguments, &ks, decoders, &batch))
+    with_batch!(arguments.input.read()?, |batch| match batch.is_segments() {
+        true => segments::bench(arguments, &batch),
+        false => bench(arguments, &ks, chosen_for(&arguments.decoders, &ks)?, &batch),
+    })
 }
 
 /// Decoders by name, with the number of paths to find; all that can find `k` paths if none is named.

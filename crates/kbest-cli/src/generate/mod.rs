@@ -3,6 +3,7 @@
 mod corpus;
 pub(crate) mod lattice;
 mod npz;
+mod segments;
 
 use crate::failure::{Failure, Result};
 use crate::input::{Dtype, Scores};
@@ -27,6 +28,7 @@ pub(crate) struct Arguments {
 enum What {
     Lattice(LatticeArguments),
     Corpus(corpus::Arguments),
+    Segments(segments::Arguments),
 }
 
 /// Generate lattices for `kbest decode` and `kbest bench decode`
@@ -93,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Lattice(arguments) => lattice_file(arguments),
         What::Corpus(arguments) => corpus::run(arguments),
+        What::Segments(arguments) => segments::run(arguments),
     }
 }
 

@@ -5,34 +5,36 @@
 
 use super::array::{Array, Data, Scores};
 use super::files::Arrays;
+use super::segments::SegmentScores;
 use crate::failure::{Failure, Result};
 use kbest::{Edges, Float, LabelId, Lattice};
 
 /// All sequences of a file and the edges they share.
 #[derive(Debug)]
 pub(crate) struct Batch<S: Float> {
-    file: String,
-    nodes: Vec<S>,       // B x T x L
-    rows: usize,         // T
-    lengths: Vec<usize>, // B, none above T
+    pub(super) file: String,
+    nodes: Vec<S>,          // B x T x L
+    pub(super) rows: usize, // T
+    lengths: Vec<usize>,    // B, none above T
     edges: Edges<S>,
     start: Option<Vec<S>>, // L
     end: Option<Vec<S>>,   // L
+    pub(super) segments: Option<SegmentScores<S>>,
 }
 
 /// The arrays of a file, taken out one by one.
-struct Keys(Arrays);
+pub(super) struct Keys(Arrays);
 
 impl Keys {
-    fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&self, key: &str) -> bool {
         self.0.arrays.contains_key(key)
     }
 
-    fn error(&self, key: &str, problem: impl std::fmt::Display) -> Failure {
+    pub(super) fn error(&self, key: &str, problem: impl std::fmt::Display) -> Failure {
         Failure::input(&self.0.file, format!("key `{key}`: {problem}"))
     }
 
-    fn take(&mut self, key: &str) -> Option<Array> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Array> {
         self.0.arrays.remove(key)
     }
 
@@ -48,7 +50,7 @@ impl Keys {
         Err(self.error(key, problem))
     }
 
-    fn scores<S: Scores>(&self, key: &str, array: Array) -> Result<Vec<S>> {
+    pub(super) fn scores<S: Scores>(&self, key: &str, array: Array) -> Result<Vec<S>> {
         array.into_scores().map_err(|problem| self.error(key, problem))
     }
 
@@ -98,6 +100,7 @@ impl<S: Scores> Batch<S> {
                 }
             }
         }
+        let segments = SegmentScores::take(&mut keys, [sequences, rows, labels], batched)?;
         let edges = edges(&mut keys, rows, labels)?;
         let order = match keys.shaped("order", "shape (L,)", &[&[labels]])? {
             Some(array) => keys.indices("order", array, labels - 1)?,
@@ -109,14 +112,14 @@ impl<S: Scores> Batch<S> {
             None => Ok(None),
         };
         let (start, end) = (border("start")?, border("end")?);
-        Ok(Batch { file: keys.0.file, nodes, rows, lengths, edges, start, end })
+        Ok(Batch { file: keys.0.file, nodes, rows, lengths, edges, start, end, segments })
     }
 }
 
 impl<S: Float> Batch<S> {
     /// A batch from memory: `nodes` holds `rows` positions per sequence, of which the first `lengths[b]` are valid.
     pub(crate) fn from_parts(nodes: Vec<S>, rows: usize, lengths: Vec<usize>, edges: Edges<S>) -> Self {
-        Batch { file: "<memory>".into(), nodes, rows, lengths, edges, start: None, end: None }
+        Batch { file: "<memory>".into(), nodes, rows, lengths, edges, start: None, end: None, segments: None }
     }
 
     /// Number of labels `L`.

@@ -5,6 +5,7 @@ mod batch;
 mod elements;
 mod files;
 mod npy;
+mod segments;
 
 pub(crate) use array::Scores;
 pub(crate) use batch::Batch;
@@ -15,7 +16,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Every key a file may contain.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "node",
     "lengths",
     "edge",
@@ -26,6 +27,8 @@ const KEYS: [&str; 11] = [
     "start",
     "end",
     "allowed",
+    "duration",
+    "segment",
     "order",
 ];
 
@@ -41,6 +44,10 @@ Keys, for B sequences of T positions and L labels:
                or (T, L), optional   holds for all sequences
   order        (L,) int, optional    labels, best first [default: by mean
                                      node score]
+With one of these the lattice is one of segments, of up to W positions:
+  duration     (W, L)                score of length index + 1
+  segment      (T, W, L) or          score of the segment that starts here,
+               (B, T, W, L)          of length index + 1
 Edge scores, either dense:
   edge         (L, L)                [from, to], shared by all steps
                (T-1, L, L)           one matrix per step; edge[t-1] leads

@@ -19,6 +19,7 @@ mod carpediem;
 mod catalogue;
 mod counters;
 mod degenerate_lattice;
+mod entries;
 mod forward;
 mod funnel;
 mod gather;
@@ -56,7 +57,9 @@ pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
 pub(crate) use counters::Tally;
+pub(crate) use entries::best_entries;
 pub(crate) use shell::{Algorithm, Job};
+pub(crate) use trace_back::lowest_best;
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;

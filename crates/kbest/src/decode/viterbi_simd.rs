@@ -48,13 +48,19 @@ pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>,
 }
 
 /// One max-plus product with the whole matrix.
-fn dense_step<S: Float>(edges: &DenseEdges<S>, alpha: &[S], out: &mut [S]) {
+pub(super) fn dense_step<S: Float>(edges: &DenseEdges<S>, alpha: &[S], out: &mut [S]) {
     let labels = edges.padded_scores().len() / edges.stride();
     S::max_plus_matrix(out, &alpha[..labels], edges.padded_scores());
 }
 
 /// Row by row, for edges that are not stored as a matrix.
-fn row_step<S: Float>(edges: &impl EdgeScores<S>, t: usize, alpha: &[S], out: &mut [S], buffer: &mut [S]) {
+pub(super) fn row_step<S: Float>(
+    edges: &impl EdgeScores<S>,
+    t: usize,
+    alpha: &[S],
+    out: &mut [S],
+    buffer: &mut [S],
+) {
     for (p, &a) in alpha.iter().enumerate() {
         if !a.is_forbidden() {
             S::max_plus_row(out, a, edges.row(t, p, buffer));

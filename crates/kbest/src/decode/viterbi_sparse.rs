@@ -66,7 +66,7 @@ fn fill_from<'e, S: Float>(
 }
 
 /// `out[y] = max over p of (alpha[p] + edge[p][y])`.
-fn sparse_step<S: Float>(edges: &SparseEdges<S>, alpha: &[S], out: &mut [S]) {
+pub(super) fn sparse_step<S: Float>(edges: &SparseEdges<S>, alpha: &[S], out: &mut [S]) {
     let (best, found) = best_labels(alpha);
     let best = &best[..found];
     let base = edges.base();

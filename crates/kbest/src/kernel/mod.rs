@@ -22,6 +22,7 @@ mod aligned;
 #[cfg(feature = "text")]
 mod blob;
 mod compiled;
+mod convolution;
 mod dispatch;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
@@ -39,6 +40,7 @@ pub use aligned::AlignedVec;
 #[cfg(feature = "text")]
 pub(crate) use blob::Blob;
 pub(crate) use compiled::{Loop, run};
+pub(crate) use convolution::{BLOCK, ENDS, NOTHING, Octet, convolve, convolve_bounded};
 pub(crate) use dispatch::Kernels;
 pub(crate) use exponential::{exp_rows, ln_rows};
 #[cfg(feature = "text")]

@@ -9,7 +9,7 @@
 //!
 //! added in exactly that order ([`Lattice::path_score`], the *judge*), so that every decoder reports the same number
 //! for the same path. **Cost.** Building reads the node scores once, to reject NaN and plus infinity; edges are
-//! borrowed or shared, never copied. **When not.** Segments longer than one position need a semi-Markov model.
+//! borrowed or shared, never copied. **When not.** For segments longer than one position see `segment`.
 //!
 //! ```
 //! use kbest::{Edges, Lattice};
@@ -318,7 +318,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     }
 
     /// An upper bound on the finite magnitude of any path's score.
-    fn path_magnitude(&self) -> f64 {
+    pub(crate) fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
         self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
     }

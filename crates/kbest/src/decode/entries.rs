@@ -1,0 +1,34 @@
+//! One step over the edges, whatever their shape: for searches that make it themselves, such as those of segments.
+
+use super::viterbi_simd::{dense_step, row_step};
+use super::viterbi_sparse::sparse_step;
+use crate::kernel::{Float, LANES, padded};
+use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges};
+
+/// Raises `out[y]` (at first minus infinity) to the largest `alpha[p] + edge[t][p][y]`. All rows are padded to whole vectors,
+/// `alpha` with minus infinity. Sparse edges cost their exceptions, unless it is faster to spread them out.
+pub(crate) fn best_entries<S: Float>(
+    lattice: &Lattice<'_, S>,
+    t: usize,
+    alpha: &[S],
+    out: &mut [S],
+    buffer: &mut [S],
+) {
+    let mut sparse = |edges: &SparseEdges<S>, out: &mut [S]| {
+        let labels = edges.labels();
+        if edges.exceptions() + labels < labels * padded(labels) / LANES {
+            sparse_step(edges, &alpha[..labels], &mut out[..labels]);
+        } else {
+            row_step(edges, t, &alpha[..labels], out, buffer);
+        }
+    };
+    match lattice.edges().shape() {
+        Shape::Dense(edges) => dense_step(edges, alpha, out),
+        Shape::Sparse(edges) => sparse(edges, out),
+        Shape::PerPosition(matrices) => match PerPositionView::new(matrices, lattice.selection()).matrix(t) {
+            Matrix::Dense(edges) => dense_step(edges, alpha, out),
+            Matrix::Sparse(edges) => sparse(edges, out),
+        },
+        Shape::Callback(edges) => row_step(edges, t, &alpha[..lattice.labels()], out, buffer),
+    }
+}

@@ -1,0 +1,265 @@
+//! Lattices of segments: what a segmentation may be made of, and what each part scores.
+
+use super::judge::Prepared;
+use crate::error::{Error, Result};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::{Held, Lattice};
+use crate::score::Score;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Scores one segment: start, end (not included), label.
+type SegmentFunction<'a, S> = dyn Fn(usize, usize, LabelId) -> S + Send + Sync + 'a;
+
+/// Scores of single segments, besides node scores and durations.
+#[derive(Clone)]
+pub(super) enum Explicit<'a, S> {
+    None,
+    /// `T x W x L`: start, length - 1, label.
+    Array {
+        longest: usize,
+        scores: Held<'a, [S]>,
+    },
+    /// A function, and what it never exceeds: `W x L`.
+    Function {
+        bounds: Held<'a, [S]>,
+        score: Arc<SegmentFunction<'a, S>>,
+    },
+}
+
+impl<S> fmt::Debug for Explicit<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Explicit::None => "None",
+            Explicit::Array { .. } => "Array",
+            Explicit::Function { .. } => "Function",
+        })
+    }
+}
+
+/// One sequence's scores for segments: what every decoder of segments reads and none changes.
+///
+/// It stands on a [`Lattice`] of single positions: its node scores are summed over a segment, its edges join the labels of
+/// neighbouring segments (those *into position* `t` are taken where a segment starts at `t`), its start and end scores
+/// belong to the first and the last segment, and what it forbids is forbidden.
+///
+/// ```
+/// use kbest::segment::{Segment, SegmentLattice};
+/// use kbest::{Edges, Lattice};
+/// let edges = Edges::uniform(2, -1.0f32)?;
+/// let nodes = vec![1.0, 0.0, 1.0, 0.0, 0.0, 3.0];
+/// let lattice = SegmentLattice::new(Lattice::new(nodes, &edges)?).with_durations(vec![0.0, 0.0, 0.5, 0.0])?;
+/// let parts = [Segment { start: 0, end: 2, label: 0 }, Segment { start: 2, end: 3, label: 1 }];
+/// assert_eq!(lattice.segmentation_score(&parts)?, 2.0 + 0.5 - 1.0 + 3.0);
+/// # Ok::<(), kbest::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SegmentLattice<'a, S: Float> {
+    pub(super) chain: Lattice<'a, S>,
+    pub(super) durations: Option<Held<'a, [S]>>, // W x L
+    pub(super) explicit: Explicit<'a, S>,
+    pub(super) longest: usize,                 // usize::MAX if there is no limit
+    pub(super) longest_of: Option<Vec<usize>>, // L: a limit for each label
+    pub(super) required: BTreeSet<usize>,      // a segment must end or begin here
+    pub(super) closed: BTreeSet<usize>,        // none may
+    pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
+    pub(super) magnitudes: [f64; 2],           // the largest finite |duration| and |explicit score|
+    pub(super) prepared: OnceLock<Prepared>,
+}
+
+impl<'a, S: Float> SegmentLattice<'a, S> {
+    /// Segments of any length over these node scores, edges, start and end scores.
+    pub fn new(chain: Lattice<'a, S>) -> Self {
+        SegmentLattice {
+            chain,
+            durations: None,
+            explicit: Explicit::None,
+            longest: usize::MAX,
+            longest_of: None,
+            required: BTreeSet::new(),
+            closed: BTreeSet::new(),
+            forbidden: BTreeSet::new(),
+            magnitudes: [0.0; 2],
+            prepared: OnceLock::new(),
+        }
+    }
+
+    /// Sets the scores of lengths, `W x L` row-major: `durations[(length - 1) * L + label]`. No segment is longer than `W`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    pub fn with_durations(mut self, durations: impl Into<Held<'a, [S]>>) -> Result<Self> {
+        let durations = durations.into();
+        let (rows, magnitude) = self.check_rows("durations", &durations)?;
+        self.magnitudes[0] = magnitude;
+        self.longest = self.longest.min(rows);
+        self.durations = Some(durations);
+        Ok(self.changed())
+    }
+
+    /// Sets a score for each segment, `T x W x L` row-major: `scores[(start * W + length - 1) * L + label]`. No segment is
+    /// longer than `W`; what lies beyond the end of the sequence is not read.
+    ///
+    /// # Errors
+    /// [`Error::Shape`], [`Error::IllegalScore`], and [`Error::Argument`] for `W = 0`.
+    pub fn with_scores(mut self, longest: usize, scores: impl Into<Held<'a, [S]>>) -> Result<Self> {
+        let scores = scores.into();
+        let (positions, labels) = (self.positions(), self.labels());
+        at_least_one(longest)?;
+        let expected = positions.checked_mul(longest).and_then(|n| n.checked_mul(labels));
+        if expected != Some(scores.len()) {
+            let expected = format!("{positions} starts x {longest} lengths x {labels} labels");
+            return Err(Error::shape("segment scores", expected, scores.len()));
+        }
+        for (start, rows) in scores.chunks_exact(longest * labels).enumerate() {
+            let legal = &rows[..longest.min(positions - start) * labels];
+            let magnitude = checked_magnitude(legal, |i| {
+                let (length, y) = (i / labels + 1, i % labels);
+                format!("the score of the segment from position {start}, length {length}, label {y}")
+            })?;
+            self.magnitudes[1] = self.magnitudes[1].max(magnitude);
+        }
+        self.longest = self.longest.min(longest);
+        self.explicit = Explicit::Array { longest, scores };
+        Ok(self.changed())
+    }
+
+    /// Lets a function score each segment: `score(start, end, label)`, never more than `bounds[(length - 1) * L + label]`
+    /// (`W x L`). No segment is longer than `W`.
+    ///
+    /// Decoders that prune call it only where it can matter and remember what it said while they search; the others call
+    /// it for every segment. It must give the same legal score for the same arguments; a decoder that finds a score above
+    /// its bound panics in a debug build, and may return a worse segmentation in a release build.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::IllegalScore`], for the bounds; `magnitude`, the largest finite absolute value that
+    /// the function returns, must be a finite number ([`Error::Argument`]): it sizes the allowance for rounding.
+    pub fn with_score_function(
+        mut self,
+        bounds: impl Into<Held<'a, [S]>>,
+        magnitude: f64,
+        score: impl Fn(usize, usize, LabelId) -> S + Send + Sync + 'a,
+    ) -> Result<Self> {
+        let bounds = bounds.into();
+        let (longest, _) = self.check_rows("bounds of segment scores", &bounds)?;
+        if !(magnitude.is_finite() && magnitude >= 0.0) {
+            return Err(Error::argument(
+                "magnitude of segment scores",
+                "a finite number of at least 0",
+                magnitude,
+            ));
+        }
+        self.magnitudes[1] = magnitude;
+        self.longest = self.longest.min(longest);
+        self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
+        Ok(self.changed())
+    }
+
+    /// Lets no segment be longer than this.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for 0.
+    pub fn with_longest(mut self, longest: usize) -> Result<Self> {
+        at_least_one(longest)?;
+        self.longest = self.longest.min(longest);
+        Ok(self.changed())
+    }
+
+    /// Lets no segment of label `y` be longer than `longest[y]`; 0 forbids the label.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one for each label.
+    pub fn with_longest_by_label(mut self, longest: Vec<usize>) -> Result<Self> {
+        if longest.len() != self.labels() {
+            return Err(Error::shape("longest segments", format!("{} labels", self.labels()), longest.len()));
+        }
+        self.longest_of = Some(longest);
+        Ok(self.changed())
+    }
+
+    /// Rows of a table `W x L`, at least one, and the largest magnitude of its scores.
+    fn check_rows(&self, what: &str, scores: &[S]) -> Result<(usize, f64)> {
+        let labels = self.labels();
+        if scores.is_empty() || !scores.len().is_multiple_of(labels) {
+            return Err(Error::shape(what, format!("at least one row of {labels} labels"), scores.len()));
+        }
+        let place = |i: usize| format!("{what}, length {}, label {}", i / labels + 1, i % labels);
+        Ok((scores.len() / labels, checked_magnitude(scores, place)?))
+    }
+
+    /// Forgets what followed from the scores before.
+    pub(super) fn changed(mut self) -> Self {
+        self.prepared = OnceLock::new();
+        self
+    }
+
+    /// Number of positions `T`.
+    #[inline]
+    pub fn positions(&self) -> usize {
+        self.chain.positions()
+    }
+
+    /// Number of labels `L`.
+    #[inline]
+    pub fn labels(&self) -> usize {
+        self.chain.labels()
+    }
+
+    /// The longest segment `W` there may be: never more than `T`, and at least 1.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.longest.min(self.positions()).max(1)
+    }
+
+    /// Node scores, edges, start and end scores.
+    pub fn chain(&self) -> &Lattice<'a, S> {
+        &self.chain
+    }
+
+    /// The score of one segment besides node scores and duration; 0 if there is none.
+    #[inline]
+    pub fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {
+        let length = end - start;
+        match &self.explicit {
+            Explicit::None => S::ZERO,
+            Explicit::Array { longest, scores } => {
+                scores[(start * longest + length - 1) * self.labels() + label as usize]
+            }
+            Explicit::Function { bounds, score, .. } => {
+                let score = score(start, end, label);
+                debug_assert!(
+                    score <= bounds[(length - 1) * self.labels() + label as usize],
+                    "the score of segment [{start}, {end}) with label {label} exceeds its bound"
+                );
+                score
+            }
+        }
+    }
+
+    /// Whether single segments have scores of their own.
+    pub fn has_explicit(&self) -> bool {
+        !matches!(self.explicit, Explicit::None)
+    }
+
+    /// Whether these are computed on demand.
+    pub fn is_on_demand(&self) -> bool {
+        matches!(self.explicit, Explicit::Function { .. })
+    }
+}
+
+fn at_least_one(longest: usize) -> Result<()> {
+    match longest {
+        0 => Err(Error::argument("longest segment", "at least 1", 0)),
+        _ => Ok(()),
+    }
+}
+
+/// The largest finite magnitude, after refusing NaN and plus infinity.
+fn checked_magnitude<S: Float>(scores: &[S], what: impl Fn(usize) -> String) -> Result<f64> {
+    match scores.iter().position(|score| !score.is_legal()) {
+        Some(i) => Err(Error::IllegalScore { what: what(i), value: scores[i].to_f64() }),
+        None => Ok(S::largest_magnitude(scores).map_or(0.0, Score::to_f64)),
+    }
+}

@@ -1,0 +1,271 @@
+//! The best `inside` at every end, from node sums and durations alone: a max-plus convolution for each label.
+//!
+//! ```text
+//! peak[r][y] = max over s of (entered[s][y] - sum[s][y]) + duration[r - s][y]
+//! ```
+//!
+//! **How.** Labels go by eights, ends by eights (`kernel::convolve`). With bounds, whole blocks of starts are left out whose
+//! best member, with the best duration it could have, is no better than what was found: rounding is monotone, so the bound
+//! needs no slack, and all forward scores stay exact. **Flat tails.** If no length is too long, and from some length on all
+//! score the same, starts that lie further back are merged into one running maximum: without durations and a longest
+//! segment the whole takes `T L`. **What is forbidden.** A position that a label may not cover, or a boundary that must be,
+//! kills all starts before it for good, each once.
+
+use super::SegmentLattice;
+use super::forward::Inside;
+use crate::kernel::{BLOCK, ENDS, Float, NOTHING, Octet, convolve, convolve_bounded};
+use crate::label::LabelId;
+
+/// Durations as the convolution reads them, for eight labels at a time.
+#[derive(Debug, Default)]
+struct Durations {
+    rows: Vec<Octet>, // a group after another: from the longest (and `ENDS - 1` longer ones, forbidden) to 1
+    reaches: Vec<Octet>, // as `rows`: the largest of the next `BLOCK + ENDS - 1` rows; empty without bounds
+    count: usize,     // rows of a group
+    tail: Vec<Octet>, // one of each group: the score of all lengths that the rows do not have, if there are any
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Lengths {
+    durations: Durations,
+    window: usize, // lengths that are convolved; longer ones are in the tail
+    flat: bool,    // whether there is a tail
+    positions: usize,
+    starts: Vec<Octet>,       // a group after another, T each: entered - sum
+    tops: Vec<Octet>, // a group after another: the largest of each block of starts; empty without bounds
+    blocks: usize,    // of a group
+    tile: Vec<[Octet; ENDS]>, // one of each group: the ends after `tile_from`
+    tile_from: usize,
+    merged: usize,        // starts before are in `old`
+    old: Vec<Octet>,      // one of each group
+    dead: Vec<u32>,       // L: starts before are dead
+    pub(super) done: u64, // segments looked at
+}
+
+impl Lengths {
+    /// Prepares for a lattice.
+    pub(super) fn reset<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>, bounded: bool) {
+        let (positions, labels) = (lattice.positions(), lattice.labels());
+        let groups = labels.div_ceil(8);
+        let durations = &lattice.prepared().durations;
+        let longest = lattice.longest();
+        let row = |length: usize| &durations[(length - 1) * labels..][..labels];
+        self.positions = positions;
+        self.window = longest;
+        if longest == positions {
+            while self.window > 0 && row(self.window) == row(longest) {
+                self.window -= 1;
+            }
+        }
+        self.flat = self.window < longest;
+        let octet = |row: &[f64], group: usize| -> Octet {
+            std::array::from_fn(|lane| row.get(group * 8 + lane).copied().unwrap_or(f64::NEG_INFINITY))
+        };
+        let d = &mut self.durations;
+        d.count = self.window + ENDS - 1;
+        d.rows.clear();
+        d.reaches.clear();
+        d.tail.clear();
+        for group in 0..groups {
+            // With a tail, the lengths just beyond the window are convolved by the ends that lie further on in a tile.
+            let beyond =
+                |length: usize| if self.flat { octet(row(length.min(longest)), group) } else { NOTHING };
+            d.rows.extend((self.window + 1..self.window + ENDS).rev().map(beyond));
+            d.rows.extend((1..=self.window).rev().map(|length| octet(row(length), group)));
+            if self.flat {
+                d.tail.push(octet(row(longest), group));
+            }
+            if bounded {
+                let rows = &d.rows[group * d.count..];
+                d.reaches.extend(window_maxima(rows, BLOCK + ENDS - 1));
+            }
+        }
+        self.blocks = positions.div_ceil(BLOCK);
+        refill(&mut self.starts, groups * positions, NOTHING);
+        refill(&mut self.tops, if bounded { groups * self.blocks } else { 0 }, NOTHING);
+        refill(&mut self.tile, groups, [NOTHING; ENDS]);
+        refill(&mut self.old, groups, NOTHING);
+        refill(&mut self.dead, labels, 0);
+        (self.tile_from, self.merged, self.done) = (usize::MAX, 0, 0);
+    }
+
+    /// The ends after `from`, from all starts up to there.
+    fn begin_tile(&mut self, from: usize) {
+        self.tile_from = from;
+        let first = (from + 1).saturating_sub(self.window);
+        let starts = from + 1 - first;
+        let bounded = !self.tops.is_empty();
+        for (group, tile) in self.tile.iter_mut().enumerate() {
+            *tile = [NOTHING; ENDS];
+            let all = &self.starts[group * self.positions..][..self.positions];
+            if self.flat {
+                for start in &all[self.merged..first] {
+                    self.old[group] = larger(&self.old[group], start);
+                }
+                let old = plus(&self.old[group], &self.durations.tail[group]);
+                *tile = [old; ENDS];
+            }
+            let rows = &self.durations.rows[group * self.durations.count..][..self.durations.count];
+            let skip = self.window - starts;
+            let (starts, rows) = (&all[first..=from], &rows[skip..]);
+            if bounded {
+                let tops = &self.tops[group * self.blocks..];
+                let reaches = &self.durations.reaches[group * self.durations.count + skip..];
+                let done = convolve_bounded(tile, starts, rows, first, tops, reaches);
+                self.done += (done * BLOCK * ENDS * 8) as u64;
+            } else {
+                convolve(tile, starts, rows);
+                self.done += (starts.len() * ENDS * 8) as u64;
+            }
+        }
+        self.merged = if self.flat { first } else { 0 };
+    }
+
+    /// Starts before `earliest` may not reach the ends from `r` on.
+    fn kill(&mut self, y: usize, earliest: u32, r: usize) {
+        let (group, lane) = (y / 8, y % 8);
+        for s in self.dead[y]..earliest {
+            self.starts[group * self.positions + s as usize][lane] = f64::NEG_INFINITY;
+            if !self.tops.is_empty() && (s as usize + 1).is_multiple_of(BLOCK) {
+                self.tops[group * self.blocks + s as usize / BLOCK][lane] = f64::NEG_INFINITY;
+            }
+        }
+        self.dead[y] = earliest;
+        self.old[group][lane] = f64::NEG_INFINITY;
+        if self.tile_from != usize::MAX && earliest as usize > self.tile_from {
+            for end in &mut self.tile[group][(r - self.tile_from - 1).min(ENDS)..] {
+                end[lane] = f64::NEG_INFINITY;
+            }
+        }
+    }
+
+    fn duration(&self, group: usize, length: usize) -> &Octet {
+        &self.durations.rows[group * self.durations.count + self.durations.count - length]
+    }
+}
+
+/// The convolution over one lattice.
+pub(super) struct Convolved<'c, 'l, S: Float> {
+    pub lattice: &'c SegmentLattice<'l, S>,
+    pub lengths: &'c mut Lengths,
+}
+
+impl<S: Float> Inside<S> for Convolved<'_, '_, S> {
+    fn start(&mut self, s: usize, entered: &[S]) {
+        let sums = &self.lattice.prepared().sums[s * entered.len()..];
+        let lengths = &mut *self.lengths;
+        for (group, (entered, sums)) in entered.chunks(8).zip(sums.chunks(8)).enumerate() {
+            let start = &mut lengths.starts[group * lengths.positions + s];
+            for ((start, entered), sum) in start.iter_mut().zip(entered).zip(sums) {
+                *start = entered.to_f64() - sum;
+            }
+            if !lengths.tops.is_empty() {
+                let top = &mut lengths.tops[group * lengths.blocks + s / BLOCK];
+                *top = larger(start, top);
+            }
+        }
+    }
+
+    fn best(&mut self, r: usize, peak: &mut [f64]) {
+        let labels = self.lattice.labels();
+        let lengths = &mut *self.lengths;
+        if let Some(earliest) = &self.lattice.prepared().earliest {
+            for y in 0..labels {
+                let earliest = earliest[r * labels + y];
+                if earliest > lengths.dead[y] {
+                    lengths.kill(y, earliest, r);
+                }
+            }
+        }
+        if lengths.tile_from == usize::MAX || r > lengths.tile_from + ENDS {
+            lengths.begin_tile(r - 1);
+        }
+        let from = lengths.tile_from;
+        for (group, peak) in peak.chunks_mut(8).enumerate() {
+            let mut best = lengths.tile[group][r - from - 1];
+            for s in from + 1..r {
+                let start = &lengths.starts[group * lengths.positions + s];
+                // A length that is not among the rows is in the tail, or too long.
+                best = match r - s {
+                    length if length <= lengths.durations.count => {
+                        larger(&best, &plus(start, lengths.duration(group, length)))
+                    }
+                    _ if lengths.flat => larger(&best, &plus(start, &lengths.durations.tail[group])),
+                    _ => best,
+                };
+            }
+            peak.copy_from_slice(&best[..peak.len()]);
+        }
+        let here = (r, 0, 0)..(r + 1, 0, 0);
+        for &(_, _, y) in self.lattice.forbidden.range(here) {
+            peak[y as usize] = without_forbidden(self.lattice, lengths, r, y);
+        }
+    }
+}
+
+/// The best end of a label of which some segments that end there are forbidden, start by start.
+fn without_forbidden<S: Float>(
+    lattice: &SegmentLattice<'_, S>,
+    lengths: &Lengths,
+    r: usize,
+    y: LabelId,
+) -> f64 {
+    let (group, lane, labels) = (y as usize / 8, y as usize % 8, lattice.labels());
+    let allowed = |s: &usize| !lattice.forbidden.contains(&(r, *s, y));
+    (r.saturating_sub(lattice.longest())..r)
+        .filter(allowed)
+        .map(|s| {
+            let duration = lattice.prepared().durations[(r - s - 1) * labels + y as usize];
+            lengths.starts[group * lengths.positions + s][lane] + duration
+        })
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+fn refill<T: Clone>(vec: &mut Vec<T>, length: usize, value: T) {
+    vec.clear();
+    vec.resize(length, value);
+}
+
+#[inline(always)]
+fn plus(a: &Octet, b: &Octet) -> Octet {
+    std::array::from_fn(|lane| a[lane] + b[lane])
+}
+
+#[inline(always)]
+fn larger(a: &Octet, b: &Octet) -> Octet {
+    std::array::from_fn(|lane| if a[lane] > b[lane] { a[lane] } else { b[lane] })
+}
+
+/// The maxima of the `size` rows from each row on, as many as there are, by doubling.
+fn window_maxima(rows: &[Octet], size: usize) -> Vec<Octet> {
+    let mut maxima = rows.to_vec();
+    let mut covered = 1;
+    while covered < size {
+        let step = covered.min(size - covered);
+        for i in 0..maxima.len() {
+            if let Some(further) = maxima.get(i + step) {
+                maxima[i] = larger(&maxima[i], further);
+            }
+        }
+        covered += step;
+    }
+    maxima
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_their_maxima() {
+        let rows: Vec<Octet> = (0..50).map(|i| [f64::from(i * 37 % 50); 8]).collect();
+        for size in [1, 2, 3, 7, 39] {
+            for (i, maximum) in window_maxima(&rows, size).iter().enumerate() {
+                let window = &rows[i..rows.len().min(i + size)];
+                let expected = window.iter().map(|row| row[0]).fold(f64::NEG_INFINITY, f64::max);
+                assert_eq!(maximum[0], expected, "{size} from {i}");
+            }
+        }
+    }
+}
