@@ -89,6 +89,14 @@ fn bad_arrays_and_options_are_refused() {
     refused(&small().f32("duration", &[2, 2], &[0.0, 0.0, f32::NAN, 0.0]), &[], "length 2, label 0");
     refused(&small().f32("segment", &[2, 2, 2], &[0.0; 8]), &[], "(3, W, 2)");
     refused(&small().f32("segment", &[1, 3, 2, 2], &[0.0; 12]), &[], "segment");
+    // Empty, but of a size that cannot be: no positions, so the empty segmentation is the answer.
+    let empty = Npz::new().f32("node", &[0, 2], &[]).f32("edge", &[2, 2], &[0.0; 4]);
+    let (code, stdout, stderr) = run(&["decode"], &empty.f32("segment", &[0, 1 << 63, 2], &[]).bytes());
+    assert!(
+        code == 2 || (code, lines(&stdout)[0]["paths"][0]["segments"].clone()) == (0, json!([])),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("panicked"), "{stderr}");
     let mut scores = [0.0; 12];
     scores[1] = f32::INFINITY;
     refused(&small().f32("segment", &[3, 2, 2], &scores), &[], "position 0, length 1, label 1");

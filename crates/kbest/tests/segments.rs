@@ -409,6 +409,12 @@ fn hostile_arguments_are_refused() {
     assert!(lattice().with_scores(0, vec![]).is_err());
     assert!(lattice().with_scores(2, vec![0.0; 11]).is_err());
     assert!(lattice().with_scores(usize::MAX, vec![0.0; 12]).is_err());
+    let empty =
+        SegmentLattice::new(Lattice::new(vec![], &edges).unwrap()).with_scores(usize::MAX, vec![]).unwrap();
+    for decoder in decoders() {
+        let answer = decoder.decode(&empty, 1, &mut SegmentScratch::default()).unwrap();
+        assert_eq!((answer.segmentations[0].segments.len(), answer.segmentations[0].score), (0, 0.0));
+    }
     let mut scores = vec![0.0; 12];
     scores[5] = f32::INFINITY;
     let error = lattice().with_scores(2, scores.clone()).unwrap_err().to_string();

@@ -74,7 +74,8 @@ impl<S: Float> Batch<S> {
                 if let Some(duration) = &scores.duration {
                     lattice = lattice.with_durations(duration).map_err(|error| refuse("duration", error))?;
                 }
-                if let Some((longest, scores)) = &scores.segment {
+                // Without positions the array is empty, whatever its longest segment.
+                if let Some((longest, scores)) = scores.segment.as_ref().filter(|_| length > 0) {
                     let stride = longest * self.labels();
                     let own = &scores[b * self.rows * stride..][..length * stride];
                     lattice = lattice.with_scores(*longest, own).map_err(|error| refuse("segment", error))?;

@@ -113,7 +113,9 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             let expected = format!("{positions} starts x {longest} lengths x {labels} labels");
             return Err(Error::shape("segment scores", expected, scores.len()));
         }
-        for (start, rows) in scores.chunks_exact(longest * labels).enumerate() {
+        // Without positions there is nothing to check, and the size of a row says nothing.
+        let row = if positions == 0 { 1 } else { longest * labels };
+        for (start, rows) in scores.chunks_exact(row).enumerate() {
             let legal = &rows[..longest.min(positions - start) * labels];
             let magnitude = checked_magnitude(legal, |i| {
                 let (length, y) = (i / labels + 1, i % labels);
