@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod checkpoint;
+mod dual;
 mod report;
 
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
 use algorithm::{Algorithm, AnyTrainer};
 use checkpoint::Checkpoint;
 use clap::Args;
-use kbest::feature::{FeatureSource, Preset};
+use kbest::feature::{FeatureSource, Numbers, Preset};
 use kbest::train::{EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy};
 use kbest::{Model, Sequence, Template};
 use report::{Pruned, Report};
@@ -28,6 +29,7 @@ use std::time::Instant;
   kbest train train.tsv -m model.kbest --template template --dev dev.tsv
   kbest train train.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
+  kbest train letters.tsv -m model.kbest --features numbers --algorithm dual --kernel rbf:1
 
 Data: columns separated by blanks or tabs, the last one the label, a blank line after each sequence; or see --format.
 
@@ -35,6 +37,7 @@ Feature sets for people without a template:
   words       first column: words around, word pairs, prefixes and suffixes, shape
   morphology  first column: made for rich tag sets, endings above all
   columns     all columns around, pairs of neighbours
+  numbers     all columns are numbers, scaled to mean 0 and the same variance
 Without --template and --features: `words` for one column, `columns` for more, the attributes for CRFsuite items.")]
 pub(crate) struct Arguments {
     /// Labelled data; stdin if none, or `-`
@@ -46,7 +49,7 @@ pub(crate) struct Arguments {
     /// CRF++ template
     #[arg(long, value_name = "FILE", conflicts_with = "features")]
     template: Option<PathBuf>,
-    /// Ready-made feature set: words, morphology, columns
+    /// Ready-made feature set: words, morphology, columns, numbers
     #[arg(long, value_name = "PRESET")]
     features: Option<String>,
     /// Leave out features seen fewer times than this
@@ -54,7 +57,7 @@ pub(crate) struct Arguments {
     min_frequency: u32,
     #[command(flatten)]
     algorithm: Algorithm,
-    /// Passes over the data, at most [default: 10; crf with lbfgs: 100]
+    /// Passes over the data, at most [default: 10; crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Held-out data: the model that does best on it is kept
@@ -130,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         &mut report,
     )?;
     // Features that never mattered cost memory and time and change no score.
-    let keeps_features = arguments.keep_features || model.voters().is_some();
+    let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
     let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
     let model = with_about(model, arguments, &source, &standing)?;
     model.save(&arguments.model)?;
@@ -174,7 +177,9 @@ fn check(arguments: &Arguments) -> Result<()> {
         }
         if !arguments.algorithm.can_be_pruned() {
             let name = arguments.algorithm.name();
-            return Err(Failure::Usage(format!("--prune: expected an algorithm without votes, got {name}")));
+            return Err(Failure::Usage(format!(
+                "--prune: expected an algorithm that learns weights, got {name}"
+            )));
         }
     }
     drop(Output::create(Some(&arguments.model))?); // a folder that cannot be written to
@@ -229,7 +234,10 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
         return Ok(FeatureSource::Template(template));
     }
     if let Some(name) = &arguments.features {
-        return Ok(FeatureSource::Preset(Preset::by_name(name)?));
+        return Ok(match name.as_str() {
+            "numbers" => FeatureSource::Numbers(Numbers::fit(sequences)?),
+            name => FeatureSource::Preset(Preset::by_name(name)?),
+        });
     }
     if source.is_items() {
         return Ok(FeatureSource::Items);

@@ -1,7 +1,7 @@
 //! From sequences to numbered features.
 //!
 //! **What.** A [`FeatureSource`] says which features a position has: a CRF++ [template](crate::Template), Wapiti's
-//! [patterns](crate::Patterns), the attributes of CRFsuite's items, or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
+//! [patterns](crate::Patterns), the attributes of CRFsuite's items, columns that are [`Numbers`], or a [`Preset`]. While training data is read an [`ExtractorBuilder`] numbers them as they come; frozen,
 //! it becomes an [`Extractor`], which turns a [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position,
 //! unknown features left out. Features of one label (*node features*) and of two neighbouring labels (*edge features*) are
 //! numbered apart, because their weights have different shapes: `L` numbers and `L x L`.
@@ -9,7 +9,8 @@
 //! **Cost.** One hash a feature, looked up by the dozen so that they wait for memory together; nothing is allocated once the buffer has grown to the longest sequence. The extractor is
 //! read only, so threads share it, each with its own buffer.
 //!
-//! Features that are Rust functions, in the boolean features framework of the CarpeDiem paper, live in [`boolean`].
+//! Features that are Rust functions, in the boolean features framework of the CarpeDiem paper, live in [`boolean`]; the
+//! features of a position as a vector, and kernels between such vectors, in [`token`].
 //!
 //! ```
 //! use kbest::feature::{ExtractorBuilder, FeatureBuffer, FeatureSource};
@@ -34,13 +35,16 @@ mod buffer;
 mod dictionary;
 mod extract;
 mod lookups;
+mod numbers;
 mod preset;
 mod source;
+pub mod token;
 
 pub use buffer::FeatureBuffer;
 pub(crate) use dictionary::rises_to;
 pub use dictionary::{Dictionary, DictionaryBuilder, Renumbering};
 pub use extract::{Extractor, ExtractorBuilder, Frozen};
+pub use numbers::Numbers;
 pub use preset::Preset;
 pub use source::FeatureSource;
 

@@ -86,11 +86,14 @@ impl Model {
     /// names end to end with their offsets: `label.names` and `label.name_offsets`, likewise `node` and `edge`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long for
+    /// [`Error::Io`]; [`Error::Argument`] for support tokens; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long for
     /// a header.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
             return Err(Error::shape("labels of a safetensors file", "at most 2^31", self.labels().len()));
+        }
+        if self.support().is_some() {
+            return Err(Error::argument("model to export", "weights", "support tokens"));
         }
         let bytes = safetensors::serialize(self.tensors().0, Some(self.metadata()));
         let bytes = bytes.map_err(|error| Error::shape("safetensors", "a valid header", error))?;

@@ -1,6 +1,7 @@
-//! Models of text behind the seam: extract, add up rows, and for an ensemble carry them on.
+//! Models of text behind the seam: extract, add up rows or ask the support tokens, and for an ensemble carry rows on.
 
 use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
+use super::support::{self, SupportMemory};
 use super::{Members, Scorer};
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
@@ -14,6 +15,7 @@ use crate::transition::Transitions;
 pub struct ModelMemory {
     features: FeatureBuffer,
     scores: ScoreBuffer,
+    support: SupportMemory,
 }
 
 impl Scorer for Model {
@@ -42,7 +44,10 @@ impl Scorer for Model {
 
     fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {
         self.extractor().extract(input, &mut memory.features)?;
-        rows::lattice(self, &memory.features, &mut memory.scores)
+        match self.support() {
+            Some(support) => support::lattice(self, support, &memory.features, &mut memory.support),
+            None => rows::lattice(self, &memory.features, &mut memory.scores),
+        }
     }
 
     fn members<'a>(
