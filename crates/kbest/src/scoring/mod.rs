@@ -36,7 +36,7 @@ pub mod rows;
 mod support;
 
 pub use boolean::BooleanMemory;
-pub use model::ModelMemory;
+pub use model::{ModelMemory, ModelScores, model_lattice};
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};

@@ -11,6 +11,8 @@ use crate::model::{Model, Support};
 pub(super) struct SupportMemory {
     nodes: Vec<f32>,               // T x L
     vector: Vec<(FeatureId, f32)>, // one token
+    features: Vec<FeatureId>,      // the same
+    values: Vec<f32>,              // in two lists
     row: Vec<f64>,                 // its likeness to each support token
     sums: Vec<f64>,                // L
 }
@@ -27,8 +29,11 @@ pub(super) fn lattice<'a>(
     memory.nodes.resize(features.len() * labels, 0.0);
     for (t, scores) in memory.nodes.chunks_exact_mut(labels).enumerate() {
         vector_of(features, t, &mut memory.vector);
-        let (ids, values): (Vec<_>, Vec<_>) = memory.vector.iter().copied().unzip();
-        let token = TokenVector { features: &ids, values: &values };
+        memory.features.clear();
+        memory.features.extend(memory.vector.iter().map(|&(id, _)| id));
+        memory.values.clear();
+        memory.values.extend(memory.vector.iter().map(|&(_, value)| value));
+        let token = TokenVector { features: &memory.features, values: &memory.values };
         support.score(token, &mut memory.row, &mut memory.sums, scores);
     }
     let mut lattice = Lattice::new(&memory.nodes, model.shared_edges())?;
