@@ -103,7 +103,7 @@ pub(super) struct Algorithm {
     #[arg(long, value_name = "N")]
     states: Option<usize>,
     #[command(flatten)]
-    dual: Dual,
+    dual: Box<Dual>,
 }
 
 impl Algorithm {
