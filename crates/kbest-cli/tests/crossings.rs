@@ -93,6 +93,12 @@ fn models_by_options() {
         }
     }
     models.push(("hmm".into(), "hmm", vec![]));
+    for (i, features) in features.iter().take(3).enumerate() {
+        models.push((format!("dual-linear{i}"), "dual", features.to_vec()));
+        models.push((format!("dual-poly{i}"), "dual", [features, &["--kernel", "poly:2"][..]].concat()));
+        let margin = ["--kernel", "rbf:0.1", "--loss", "margin", "--C", "10"];
+        models.push((format!("dual-margin{i}"), "dual", [features, &margin[..]].concat()));
+    }
     let mut illegal = 0;
     for (name, algorithm, features) in models {
         let model = path(&format!("{name}.kbest"));

@@ -108,7 +108,7 @@ fn bad_options_are_explained() {
         ("train good.tsv -m x.kbest --algorithm pa --longest 0", "--longest: expected more than 0"),
         (
             "train good.tsv -m x.kbest --algorithm voted --prune 1",
-            "--prune: expected an algorithm without votes",
+            "--prune: expected an algorithm that learns weights",
         ),
         ("train good.tsv -m x.kbest --prune=-1", "--prune: expected 0 or more"),
         ("train good.tsv -m x.kbest --epochs 0", "--epochs: expected at least 1"),

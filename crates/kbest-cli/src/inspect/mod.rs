@@ -4,6 +4,7 @@
 
 mod heaviest;
 mod report;
+mod support;
 
 use crate::failure::{Failure, Result};
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! The report on a model.
 
 use super::heaviest::{self, EdgeRow, Extremes, Filter, NodeRow};
+use super::support::SupportReport;
 use crate::failure::Result;
 use crate::table::{aligned, grouped};
 use kbest::decode::Auto;
@@ -32,6 +33,8 @@ pub(super) struct Report {
     end_scores: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     voters: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    support: Option<SupportReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<BTreeMap<&'static str, String>>,
     #[serde(skip)]
@@ -79,6 +82,7 @@ impl Report {
             start_scores: model.start().is_some(),
             end_scores: model.end().is_some(),
             voters: model.voters().map(|voters| voters.votes().len()),
+            support: SupportReport::of(model, filter, top),
             text: model.text_format().map(|text| text.words().into_iter().collect()),
             text_line: model.text_format().map(|text| text.to_string()),
             about: model.about().iter().cloned().collect(),
@@ -97,7 +101,7 @@ impl Features {
             FeatureSource::Patterns(patterns) => {
                 patterns.patterns().iter().map(|pattern| pattern.line().to_owned()).collect()
             }
-            FeatureSource::Items | FeatureSource::Preset(_) => Vec::new(),
+            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => Vec::new(),
         };
         Features {
             source: extractor.source().name(),
@@ -140,6 +144,9 @@ impl fmt::Display for Report {
             writeln!(f, "{name:<10}{text}")?;
         }
         writeln!(f, "\nHow `auto` decodes it:\n{}", self.plan)?;
+        if let Some(support) = &self.support {
+            write!(f, "\n{support}")?;
+        }
         for (title, rows) in [
             ("Node features in favour of a label", &self.heaviest_nodes.positive),
             ("Node features against a label", &self.heaviest_nodes.negative),

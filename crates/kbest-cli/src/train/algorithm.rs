@@ -3,6 +3,7 @@
 //! A new one needs a [`Name`], a line in `kbest train --help`, its options (which [`Algorithm::check`] assigns to it)
 //! and an arm of [`Algorithm::trainer`].
 
+use super::dual::{Common, Dual};
 use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
@@ -25,12 +26,13 @@ enum Name {
     Voted,
     Pa,
     Crf,
+    Dual,
     Hmm,
     BaumWelch,
 }
 
 impl Name {
-    const PERCEPTRONS: &[Name] = &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa];
+    const DECODING: &[Name] = &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa, Name::Dual];
 
     fn as_typed(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -91,13 +93,16 @@ pub(super) struct Algorithm {
     /// baum-welch: number of hidden states
     #[arg(long, value_name = "N")]
     states: Option<usize>,
+    #[command(flatten)]
+    dual: Box<Dual>,
 }
 
 impl Algorithm {
     /// Refuses options of other algorithms, which would have no effect.
     pub(super) fn check(&self) -> Result<()> {
+        let dual = self.dual.given().map(|(option, given)| (option, given, &[Name::Dual][..]));
         let options: [(&str, bool, &[Name]); 11] = [
-            ("--decoder", self.decoder.is_some(), Name::PERCEPTRONS),
+            ("--decoder", self.decoder.is_some(), Name::DECODING),
             ("--longest", self.longest.is_some(), &[Name::Pa]),
             ("--optimizer", self.optimizer.is_some(), &[Name::Crf]),
             ("--c1", self.c1.is_some(), &[Name::Crf]),
@@ -109,7 +114,7 @@ impl Algorithm {
             ("--smoothing", self.smoothing.is_some(), &[Name::Hmm, Name::BaumWelch]),
             ("--states", self.states.is_some(), &[Name::BaumWelch]),
         ];
-        for (option, given, owners) in options {
+        for (option, given, owners) in options.into_iter().chain(dual) {
             if given && !owners.contains(&self.algorithm) {
                 let owners: Vec<String> = owners.iter().map(|name| name.as_typed()).collect();
                 return Err(Failure::Usage(format!(
@@ -124,19 +129,21 @@ impl Algorithm {
                 return Err(Failure::Usage(format!("{option}: expected --optimizer sgd, got lbfgs")));
             }
         }
+        self.dual.check(self.threads)?;
         text::threads(self.threads).map(|_| ())
     }
 
     pub(super) fn default_epochs(&self) -> usize {
         match (self.algorithm, self.optimizer.unwrap_or_default()) {
             (Name::Crf, Optimizer::Lbfgs) | (Name::BaumWelch, _) => 100,
+            (Name::Dual, _) if self.dual.is_max_margin() => 100,
             _ => 10,
         }
     }
 
     /// Whether its models can be pruned.
     pub(super) fn can_be_pruned(&self) -> bool {
-        self.algorithm != Name::Voted
+        !matches!(self.algorithm, Name::Voted | Name::Dual)
     }
 
     /// The algorithm's own features, if it has any.
@@ -181,6 +188,10 @@ impl Algorithm {
                 }
                 self.perceptron(data, Averaging::Averaged, Update::PassiveAggressive { longest })
             }
+            Name::Dual => {
+                let decoder = self.decoder()?;
+                self.dual.trainer(data, Common { decoder, seed: self.seed, threads: self.threads })
+            }
             Name::Crf => Ok(Box::new(Crf::new(data.clone(), self.crf_options()?)?)),
             Name::Hmm | Name::BaumWelch => {
                 let usual = HmmOptions::default();
@@ -200,11 +211,15 @@ impl Algorithm {
         let options = PerceptronOptions {
             averaging,
             update,
-            decoder: Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?,
+            decoder: self.decoder()?,
             seed: self.seed,
             threads: self.threads.unwrap_or(1),
         };
         Ok(Box::new(Perceptron::new(data.clone(), options)?))
+    }
+
+    fn decoder(&self) -> Result<Decoder> {
+        Ok(Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?)
     }
 
     fn crf_options(&self) -> Result<CrfOptions> {
@@ -246,13 +261,15 @@ impl Algorithm {
             batch,
             smoothing,
             states,
+            dual,
             threads: _,
         } = self;
         format!(
             "{:?}",
             (
                 (algorithm, seed, threads, decoder, longest),
-                (optimizer, c1, c2, all_states, all_transitions, rate, batch, smoothing, states)
+                (optimizer, c1, c2, all_states, all_transitions, rate, batch, smoothing, states),
+                dual
             )
         )
     }

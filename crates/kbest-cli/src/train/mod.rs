@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod checkpoint;
+mod dual;
 mod report;
 
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
 use algorithm::{Algorithm, AnyTrainer};
 use checkpoint::Checkpoint;
 use clap::Args;
-use kbest::feature::{FeatureSource, Preset};
+use kbest::feature::{FeatureSource, Numbers, Preset};
 use kbest::train::{EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy};
 use kbest::{Model, Sequence, Template};
 use report::{Pruned, Report};
@@ -28,6 +29,7 @@ use std::time::Instant;
   kbest train train.tsv -m model.kbest --template template --dev dev.tsv
   kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
+  kbest train letters.tsv -m model.kbest --features numbers --algorithm dual --kernel rbf:1
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
@@ -39,6 +41,7 @@ Algorithms:
               problems
   pa          passive-aggressive: corrections as large as needed, averaged
   crf         conditional random field: labels get probabilities
+  dual        kernels between tokens, see --kernel and --loss
   hmm         hidden Markov model, by counting
   baum-welch  hidden Markov model of unlabelled data, with --states states
 
@@ -46,6 +49,7 @@ Feature sets:
   words       first column: nearby words, word pairs, prefixes, suffixes, shape
   morphology  first column: for rich tag sets, with an emphasis on endings
   columns     nearby cells of every column, pairs of neighbours
+  numbers     all columns are numbers, scaled to mean 0 and equal variance
   hmm         first column: the word, suffixes of rare words; the features of
               the algorithms hmm and baum-welch
 Without --template and --features, the set is `words` for one column and `columns` for several; for CRFsuite items, \
@@ -60,7 +64,7 @@ pub(crate) struct Arguments {
     /// CRF++ template that defines the features
     #[arg(long, value_name = "FILE", conflicts_with = "features")]
     template: Option<PathBuf>,
-    /// Ready-made feature set: words, morphology, columns, hmm (see below)
+    /// Ready-made feature set: words, morphology, columns, numbers, hmm (see below)
     #[arg(long, value_name = "SET")]
     features: Option<String>,
     /// Ignore features seen fewer than N times
@@ -68,7 +72,7 @@ pub(crate) struct Arguments {
     min_frequency: u32,
     #[command(flatten)]
     algorithm: Algorithm,
-    /// Maximum number of passes over the data [default: 10; baum-welch and crf with lbfgs: 100]
+    /// Maximum number of passes over the data [default: 10; baum-welch, crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Held-out data: keep the model that does best on it
@@ -144,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         &mut report,
     )?;
     // Features without weights cost memory and time and change no score.
-    let keeps_features = arguments.keep_features || model.voters().is_some();
+    let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
     let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
     let model = with_about(model, arguments, &source, &standing)?;
     model.save(&arguments.model)?;
@@ -191,7 +195,9 @@ fn check(arguments: &Arguments) -> Result<()> {
         }
         if !arguments.algorithm.can_be_pruned() {
             let name = arguments.algorithm.name();
-            return Err(Failure::Usage(format!("--prune: expected an algorithm without votes, got {name}")));
+            return Err(Failure::Usage(format!(
+                "--prune: expected an algorithm that learns weights, got {name}"
+            )));
         }
     }
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
@@ -248,7 +254,10 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
         return Ok(FeatureSource::Template(template));
     }
     if let Some(name) = &arguments.features {
-        return Ok(FeatureSource::Preset(Preset::by_name(name)?));
+        return Ok(match name.as_str() {
+            "numbers" => FeatureSource::Numbers(Numbers::fit(sequences)?),
+            name => FeatureSource::Preset(Preset::by_name(name)?),
+        });
     }
     if source.is_items() {
         return Ok(FeatureSource::Items);

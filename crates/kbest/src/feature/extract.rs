@@ -205,7 +205,11 @@ fn fill(
 ) -> Result<()> {
     buffer.clear();
     source.check(sequence, columns)?;
-    let valued = *source == FeatureSource::Items && !sequence.is_empty() && sequence.values(0).is_some();
+    let valued = match source {
+        FeatureSource::Items => !sequence.is_empty() && sequence.values(0).is_some(),
+        FeatureSource::Numbers(_) => true,
+        FeatureSource::Template(_) | FeatureSource::Patterns(_) | FeatureSource::Preset(_) => false,
+    };
     let mut key = std::mem::take(&mut buffer.key); // put back below: its memory is kept
     for t in 0..sequence.len() {
         source.visit_nodes(sequence, t, columns, &is_rare, &mut key, |key, value| {

@@ -1,8 +1,8 @@
 //! From sequences to numbered features.
 //!
 //! **What.** A [`FeatureSource`] determines the features of a position: a CRF++ [template](crate::Template), Wapiti's
-//! [patterns](crate::Patterns), the attributes of CRFsuite's items, or a [`Preset`]. While training data is read, an
-//! [`ExtractorBuilder`] numbers features as they occur; frozen, it becomes an [`Extractor`], which turns a
+//! [patterns](crate::Patterns), the attributes of CRFsuite's items, columns that are [`Numbers`], or a [`Preset`]. While
+//! training data is read, an [`ExtractorBuilder`] numbers features as they occur; frozen, it becomes an [`Extractor`], which turns a
 //! [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position, without unknown features. Features of one
 //! label (*node features*) and of two neighbouring labels (*edge features*) are numbered separately, because their
 //! weights have different shapes: `L` numbers and `L x L`.
@@ -11,7 +11,8 @@
 //! the buffer has grown to the longest sequence. The extractor is read-only, so threads share it, each with its own
 //! buffer.
 //!
-//! Features that are Rust functions, in the boolean framework of the CarpeDiem paper, are in [`boolean`].
+//! Features that are Rust functions, in the boolean framework of the CarpeDiem paper, are in [`boolean`]; the features of
+//! a position as a vector, and kernels between such vectors, in [`token`].
 //!
 //! ```
 //! use kbest::feature::{ExtractorBuilder, FeatureBuffer, FeatureSource};
@@ -36,13 +37,16 @@ mod buffer;
 mod dictionary;
 mod extract;
 mod lookups;
+mod numbers;
 mod preset;
 mod source;
+pub mod token;
 
 pub use buffer::FeatureBuffer;
 pub(crate) use dictionary::rises_to;
 pub use dictionary::{Dictionary, DictionaryBuilder, Renumbering};
 pub use extract::{Extractor, ExtractorBuilder, Frozen};
+pub use numbers::Numbers;
 pub use preset::Preset;
 pub use source::FeatureSource;
 

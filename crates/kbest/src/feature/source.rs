@@ -1,5 +1,6 @@
 //! Where features come from.
 
+use super::numbers::Numbers;
 use super::preset::{self, Preset};
 use crate::error::{Error, Result};
 use crate::pattern::Patterns;
@@ -18,23 +19,26 @@ pub enum FeatureSource {
     Patterns(Patterns),
     /// Every cell is a feature, with its value (CRFsuite's items); label bigrams.
     Items,
+    /// Every column is a number: a feature with that value, scaled; label bigrams.
+    Numbers(Numbers),
     /// A set that needs no template; label bigrams.
     Preset(Preset),
 }
 
 impl FeatureSource {
-    /// `template`, `patterns`, `lone-patterns`, `items`, or the name of the preset.
+    /// `template`, `patterns`, `lone-patterns`, `items`, `numbers`, or the name of the preset.
     pub fn name(&self) -> &'static str {
         match self {
             FeatureSource::Template(_) => "template",
             FeatureSource::Patterns(patterns) if patterns.lone() => "lone-patterns",
             FeatureSource::Patterns(_) => "patterns",
             FeatureSource::Items => "items",
+            FeatureSource::Numbers(_) => "numbers",
             FeatureSource::Preset(preset) => preset.name(),
         }
     }
 
-    /// Rejects a sequence with too few columns. `columns` is the number in training.
+    /// Rejects a sequence with too few columns, or with words where numbers should be. `columns` is the number in training.
     pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
         let needed = match self {
             FeatureSource::Template(template) => template.columns(),
@@ -43,6 +47,10 @@ impl FeatureSource {
                 patterns.columns()
             }
             FeatureSource::Items => 0,
+            FeatureSource::Numbers(numbers) => {
+                numbers.check(sequence)?;
+                numbers.columns()
+            }
             FeatureSource::Preset(Preset::Words | Preset::Morphology | Preset::Hmm) => 1,
             FeatureSource::Preset(Preset::Columns) => columns,
         };
@@ -82,6 +90,11 @@ impl FeatureSource {
                     visit(name.as_bytes(), values.map_or(1.0, |values| values[i]));
                 }
             }
+            FeatureSource::Numbers(numbers) => numbers.visit(sequence, t, |column, value| {
+                key.clear();
+                key.extend_from_slice((column + 1).to_string().as_bytes());
+                visit(key, value);
+            }),
             FeatureSource::Preset(Preset::Words) => preset::words(sequence, t, key, |key| visit(key, 1.0)),
             FeatureSource::Preset(Preset::Columns) => {
                 preset::columns(sequence, t, columns, key, |key| visit(key, 1.0));
@@ -112,7 +125,9 @@ impl FeatureSource {
                 }
             }
             FeatureSource::Patterns(patterns) => patterns.visit_edges(sequence, t, key, visit),
-            FeatureSource::Items | FeatureSource::Preset(_) => visit(LABEL_BIGRAM),
+            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => {
+                visit(LABEL_BIGRAM)
+            }
         }
     }
 
@@ -125,7 +140,9 @@ impl FeatureSource {
                 }
             }
             FeatureSource::Patterns(patterns) => patterns.visit_shared_edges(visit),
-            FeatureSource::Items | FeatureSource::Preset(_) => visit(LABEL_BIGRAM),
+            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => {
+                visit(LABEL_BIGRAM)
+            }
         }
     }
 
@@ -134,7 +151,10 @@ impl FeatureSource {
     pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
         match self {
             FeatureSource::Preset(preset) => Some(preset.word_key(word)),
-            FeatureSource::Template(_) | FeatureSource::Patterns(_) | FeatureSource::Items => None,
+            FeatureSource::Template(_)
+            | FeatureSource::Patterns(_)
+            | FeatureSource::Items
+            | FeatureSource::Numbers(_) => None,
         }
     }
 
@@ -148,7 +168,7 @@ impl FeatureSource {
         match self {
             FeatureSource::Template(template) => template.bigrams().iter().any(|rule| rule.looks_at_input()),
             FeatureSource::Patterns(patterns) => patterns.has_observed_edges(),
-            FeatureSource::Items | FeatureSource::Preset(_) => false,
+            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => false,
         }
     }
 

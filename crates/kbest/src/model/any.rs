@@ -33,7 +33,7 @@ impl Model {
         };
         let file = read().map_err(|error| Error::io(&*name, 0, error))?;
         if is_ours(&bytes) {
-            return from_container(&Container::over(file, bytes, &name, MODEL)?, &name);
+            return from_container(&Container::over(file, bytes, &name, MODEL)?, &name, None);
         }
         Self::from_any_bytes(&bytes, &name)
     }

@@ -89,11 +89,14 @@ impl Model {
     /// for `node` and `edge`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
+    /// [`Error::Io`]; [`Error::Argument`] for a dual model; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
     /// for a header.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
             return Err(Error::shape("labels of a safetensors file", "at most 2^31", self.labels().len()));
+        }
+        if self.support().is_some() {
+            return Err(Error::argument("model to export", "weights", "support tokens"));
         }
         let bytes = safetensors::serialize(self.tensors().0, Some(self.metadata()));
         let bytes = bytes.map_err(|error| Error::shape("safetensors", "a valid header", error))?;

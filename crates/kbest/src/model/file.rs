@@ -10,16 +10,19 @@
 //! before anything uses them, so no look-up leaves its array or loops forever.
 
 use super::container::{Container, ContainerWriter, Kind};
+use super::support::{self, Support};
 use super::text_format;
 use super::{EdgeWeights, LabelParts, Model, ModelParts, NodeWeights, Voters};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
-use crate::feature::{Dictionary, Extractor, FeatureSource, Preset, rises_to};
+use crate::feature::token::TokenKernel;
+use crate::feature::{Dictionary, Extractor, FeatureSource, Numbers, Preset, rises_to};
 use crate::label::LabelSet;
 use crate::pattern::{Pattern, Patterns};
 use crate::state::{StateReader, StateWriter};
 use crate::template::Template;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) const MODEL: Kind = Kind { name: "model", version: 1 };
 
@@ -41,6 +44,7 @@ const TEXT_FORMAT: ListSections = ["text-format", "text-format.ends"];
 const SOURCE: &str = "source";
 const TEMPLATE: &str = "template";
 const COLUMNS: &str = "columns";
+const NUMBERS: &str = "numbers";
 const NODE_STARTS: &str = "nodes.starts";
 const NODE_WEIGHTS: &str = "nodes.weights";
 const EDGE_STARTS: &str = "edges.starts";
@@ -70,7 +74,16 @@ impl Model {
     /// model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        from_container(&Container::open(path, MODEL)?, &path.display().to_string())
+        from_container(&Container::open(path, MODEL)?, &path.display().to_string(), None)
+    }
+
+    /// The same for a model of support tokens whose kernel is not one of ours: its name must be that of the file.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn load_with_kernel(path: impl AsRef<Path>, kernel: Arc<dyn TokenKernel>) -> Result<Self> {
+        let path = path.as_ref();
+        from_container(&Container::open(path, MODEL)?, &path.display().to_string(), Some(&kernel))
     }
 
     /// The bytes of the file that [`Model::save`] writes.
@@ -86,7 +99,7 @@ impl Model {
     /// # Errors
     /// As for [`Model::load`], except [`Error::Io`].
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
-        from_container(&Container::from_bytes(bytes, name, MODEL)?, name)
+        from_container(&Container::from_bytes(bytes, name, MODEL)?, name, None)
     }
 
     fn sections(&self) -> Result<ContainerWriter<'_>> {
@@ -107,6 +120,9 @@ impl Model {
         if let FeatureSource::Patterns(patterns) = extractor.source() {
             write_list(&mut writer, PATTERNS, patterns.patterns().iter().map(Pattern::line))?;
         }
+        if let FeatureSource::Numbers(numbers) = extractor.source() {
+            writer.section(NUMBERS, numbers.to_flat());
+        }
         writer.section(COLUMNS, vec![extractor.columns() as u64]);
         write_dictionary(&mut writer, NODES, extractor.nodes());
         let (starts, words) = self.nodes().arrays();
@@ -126,6 +142,9 @@ impl Model {
             writer.section(starts, parts.starts());
             writer.section(list, parts.list());
         }
+        if let Some(support) = self.support() {
+            support.write(&mut writer);
+        }
         if let Some(voters) = self.voters() {
             let mut state = StateWriter::new();
             voters.save(&mut state);
@@ -135,7 +154,12 @@ impl Model {
     }
 }
 
-pub(super) fn from_container(file: &Container, name: &str) -> Result<Model> {
+/// A kernel that is not ours must be handed in.
+pub(super) fn from_container(
+    file: &Container,
+    name: &str,
+    kernel: Option<&Arc<dyn TokenKernel>>,
+) -> Result<Model> {
     file.expect_only(&known_sections())?;
     let names = read_list(file, LABELS)?;
     let labels = LabelSet::from_names(&names);
@@ -152,10 +176,16 @@ pub(super) fn from_container(file: &Container, name: &str) -> Result<Model> {
         Ok(scores.map(|scores| scores.to_vec()))
     };
     let mut about = read_about(file)?;
+    let extractor = read_extractor(file, name)?;
+    let support = match file.has(support::SECTIONS[0]) {
+        true => Some(Support::read(file, extractor.nodes().len(), labels.len(), kernel)?),
+        false => None,
+    };
     let parts = ModelParts {
         labels,
-        extractor: read_extractor(file, name)?,
+        extractor,
         label_parts,
+        support,
         nodes: nodes.map_err(wrong)?,
         edges: edges.map_err(wrong)?,
         start: scores(START)?,
@@ -172,9 +202,32 @@ pub(super) fn from_container(file: &Container, name: &str) -> Result<Model> {
 
 /// The names of all sections that a model can have.
 fn known_sections() -> Vec<&'static str> {
-    let singles =
-        [SOURCE, TEMPLATE, COLUMNS, NODE_STARTS, NODE_WEIGHTS, EDGE_STARTS, EDGE_WEIGHTS, START, END, VOTERS];
-    [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &TEXT_FORMAT, &PATTERNS, &PARTS, &singles].concat()
+    let singles = [
+        SOURCE,
+        TEMPLATE,
+        NUMBERS,
+        COLUMNS,
+        NODE_STARTS,
+        NODE_WEIGHTS,
+        EDGE_STARTS,
+        EDGE_WEIGHTS,
+        START,
+        END,
+        VOTERS,
+    ];
+    [
+        &NODES[..],
+        &EDGES,
+        &WORDS,
+        &LABELS,
+        &ABOUT,
+        &TEXT_FORMAT,
+        &PATTERNS,
+        &PARTS,
+        &support::SECTIONS,
+        &singles,
+    ]
+    .concat()
 }
 
 fn read_text_format(file: &Container) -> Result<TextFormat> {
@@ -222,6 +275,11 @@ fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
             FeatureSource::Patterns(Patterns::new(lines.collect::<Result<_>>()?, source == "lone-patterns"))
         }
         "items" => FeatureSource::Items,
+        "numbers" => {
+            let numbers = Numbers::from_flat(&file.array::<f64>(NUMBERS)?);
+            let wrong = || file.error("shift and factor of each column", "other numbers");
+            FeatureSource::Numbers(numbers.ok_or_else(wrong)?)
+        }
         preset => {
             let preset = Preset::by_name(preset);
             FeatureSource::Preset(preset.map_err(|error| file.error("a known feature source", error))?)

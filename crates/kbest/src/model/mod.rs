@@ -7,6 +7,9 @@
 //! Trainers and importers build [`ModelParts`]; [`Model::new`] checks that the parts fit together and sums the edges
 //! that all steps share.
 //!
+//! A *dual* model has [tokens of its training data](Support) instead of node weights, and a kernel that compares them with
+//! the tokens of the input.
+//!
 //! A model is written to one file ([`Model::save`]), which is mapped and used in place ([`Model::load`]);
 //! [`Model::load_any`] also reads models of other programs; [`Model::pruned`] drops weights that hardly matter, and
 //! `Model::to_safetensors` (cargo feature `safetensors`) exports the weights to other programs.
@@ -26,6 +29,7 @@ pub mod import;
 mod label_parts;
 mod node_weights;
 mod prune;
+mod support;
 mod text_format;
 mod voters;
 mod whole_file;
@@ -34,6 +38,7 @@ pub use boolean::BooleanModel;
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
+pub use support::{Coefficient, Support, SupportBuilder};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 pub use whole_file::WholeFile;
 
@@ -59,6 +64,8 @@ pub struct ModelParts {
     pub label_parts: Option<LabelParts>,
     /// Weights of the node features: one column per label, then one per part.
     pub nodes: NodeWeights,
+    /// Tokens that score nodes by their likeness, instead of weights, if the model is a dual one.
+    pub support: Option<Support>,
     /// Weights of the edge features.
     pub edges: EdgeWeights,
     /// Scores of the first label, if the model has them.
@@ -81,6 +88,7 @@ impl ModelParts {
             extractor,
             label_parts: None,
             nodes,
+            support: None,
             edges,
             start: None,
             end: None,
@@ -130,6 +138,15 @@ impl Model {
                 return Err(Error::IllegalScore { what, value: scores[y].into() });
             }
         }
+        if let Some(support) = &parts.support {
+            fits("features of the support tokens", parts.nodes.features(), support.tokens().dimension())?;
+            fits("labels of the support tokens", labels, support.labels())?;
+            fits("node weights beside support tokens", 0, parts.nodes.stored())?;
+            if parts.label_parts.is_some() || parts.voters.is_some() {
+                let expected = "neither parts of labels nor voters";
+                return Err(Error::shape("a model of support tokens", expected, "one of them"));
+            }
+        }
         if let Some(voters) = &parts.voters {
             voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
@@ -155,6 +172,11 @@ impl Model {
     /// Weights of the node features.
     pub fn nodes(&self) -> &NodeWeights {
         &self.parts.nodes
+    }
+
+    /// The tokens that score nodes, if the model is a dual one; its node features then have no weights.
+    pub fn support(&self) -> Option<&Support> {
+        self.parts.support.as_ref()
     }
 
     /// Weights of the edge features.

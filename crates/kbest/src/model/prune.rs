@@ -11,10 +11,13 @@ impl Model {
     /// from unknown ones ([`Extractor::knows_word`]).
     ///
     /// # Errors
-    /// [`Error::Argument`] for an ensemble that votes.
+    /// [`Error::Argument`] for an ensemble that votes, and for support tokens.
     pub fn pruned(&self, threshold: f32) -> Result<(Self, usize)> {
         if self.voters().is_some() {
             return Err(Error::argument("model to prune", "weights that do not vote", "an ensemble"));
+        }
+        if self.support().is_some() {
+            return Err(Error::argument("model to prune", "weights", "support tokens"));
         }
         let (old, labels) = (self.extractor(), self.labels().len());
         let is_kept = |weight: f32| weight != 0.0 && weight.abs() >= threshold;

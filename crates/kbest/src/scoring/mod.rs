@@ -6,7 +6,7 @@
 //!
 //! | scorer | input | scores |
 //! |---|---|---|
-//! | [`Model`](crate::Model) | [`Sequence`](crate::Sequence) | rows of weights, one row per feature that occurs; labels may have parts |
+//! | [`Model`](crate::Model) | [`Sequence`](crate::Sequence) | rows of weights, one row per feature that occurs; labels may have parts. Or a kernel and [support tokens](crate::model::Support) |
 //! | [`BooleanModel`](crate::model::BooleanModel) | [`Observation`](crate::feature::boolean::Observation) | features that are Rust functions |
 //!
 //! Either may be an ensemble whose members vote ([`Scorer::members`]): then one lattice is carried from member to
@@ -33,9 +33,10 @@
 mod boolean;
 mod model;
 pub mod rows;
+mod support;
 
 pub use boolean::BooleanMemory;
-pub use model::ModelMemory;
+pub use model::{ModelMemory, ModelScores, model_lattice};
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};

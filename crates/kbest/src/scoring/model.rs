@@ -1,6 +1,8 @@
-//! Scoring with text models: extract features, sum their rows, and for an ensemble carry them along.
+//! Scoring with text models: extract features, sum their rows or ask the support tokens, and for an ensemble carry rows
+//! along.
 
 use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
+use super::support::{self, SupportMemory};
 use super::{Constrain, Members, Scorer};
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
@@ -12,7 +14,29 @@ use crate::sequence::Sequence;
 #[derive(Debug, Default)]
 pub struct ModelMemory {
     features: FeatureBuffer,
-    scores: ScoreBuffer,
+    scores: ModelScores,
+}
+
+/// Scores of one sequence, whichever way the model makes them.
+#[derive(Debug, Default)]
+pub struct ModelScores {
+    rows: ScoreBuffer,
+    support: SupportMemory,
+}
+
+/// The lattice of a sequence whose features are extracted.
+///
+/// # Errors
+/// [`crate::Error::IllegalScore`] if weights add up to infinity.
+pub fn model_lattice<'a>(
+    model: &'a Model,
+    features: &FeatureBuffer,
+    scores: &'a mut ModelScores,
+) -> Result<Lattice<'a, f32>> {
+    match model.support() {
+        Some(support) => support::lattice(model, support, features, &mut scores.support),
+        None => rows::lattice(model, features, &mut scores.rows),
+    }
 }
 
 impl Scorer for Model {
@@ -41,7 +65,7 @@ impl Scorer for Model {
 
     fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {
         self.extractor().extract(input, &mut memory.features)?;
-        rows::lattice(self, &memory.features, &mut memory.scores)
+        model_lattice(self, &memory.features, &mut memory.scores)
     }
 
     fn members<'a>(

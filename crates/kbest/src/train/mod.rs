@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`Perceptron`] | decodes each sequence and corrects the errors |
 //! | [`Crf`] | computes the model's expectations over all sequences (L-BFGS, OWL-QN) or a few at a time (SGD), and moves towards the right labels |
+//! | [`MaxMargin`] | finds, for each sequence, the labelling closest to the right one, and widens the margin (dual models) |
 //! | [`Hmm`] | counts |
 //! | [`BaumWelch`] | computes an HMM's expectations over unlabelled sequences, and counts those |
 //!
 //! Perceptrons and CRFs train any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features
-//! that are Rust functions, or one of your own. Trainers own their data, or share it by `Arc`.
+//! that are Rust functions, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
+//! kernel. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
@@ -42,8 +44,10 @@ mod boolean;
 mod change;
 mod checkpoint;
 mod crf;
+mod dual;
 pub mod family;
 mod hmm;
+mod max_margin;
 mod perceptron;
 mod rows;
 mod schedule;
@@ -55,8 +59,10 @@ pub use boolean::{
 pub use change::Change;
 pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
 pub use crf::{Crf, CrfOptions, Optimiser};
+pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
 pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
+pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};

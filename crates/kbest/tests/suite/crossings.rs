@@ -8,6 +8,7 @@
 
 use crate::common::enumerate;
 use kbest::feature::boolean::{BooleanFeatures, Observation};
+use kbest::feature::token::StandardKernel;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::model::{
     BooleanModel, EdgeWeight, EdgeWeights, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
@@ -16,8 +17,8 @@ use kbest::random::Random;
 use kbest::scoring::Scorer;
 use kbest::state::{StateReader, StateWriter};
 use kbest::train::{
-    Averaging, BooleanExample, BooleanTrainingSet, Hmm, HmmOptions, Perceptron, PerceptronOptions, Trainer,
-    TrainingSet, Update,
+    Averaging, BooleanExample, BooleanTrainingSet, DualOptions, DualTrainingSet, Hmm, HmmOptions, Perceptron,
+    PerceptronOptions, Trainer, TrainingSet, Update,
 };
 use kbest::transition::Transitions;
 use kbest::{Decoder, Error, LabelId, LabelSet, Model, Path, Sequence, Tagger, Template};
@@ -112,6 +113,22 @@ fn hidden() -> Kind<Model> {
     assert!(model.start().is_some() && model.end().is_some());
     let labels = model.labels().clone();
     Kind { name: "hmm".into(), model: Arc::new(model), labels, inputs: sequences(12, false), members: vec![] }
+}
+
+/// Support tokens and a kernel; whole numbers if the kernel is polynomial and the coefficients are the last ones.
+fn dual(kernel: &str, averaging: Averaging) -> Kind<Model> {
+    let data = TrainingSet::new(&sequences(60, false), template(SHARED), 1).unwrap();
+    let parsed = Arc::new(kernel.parse::<StandardKernel>().unwrap());
+    let data = DualTrainingSet::new(Arc::new(data), parsed, DualOptions::default()).unwrap();
+    let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+    let mut trainer = Perceptron::new(Arc::new(data), options).unwrap();
+    (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
+    let model = trainer.model().unwrap();
+    let model = Model::from_bytes(&model.to_bytes().unwrap(), "saved").unwrap();
+    assert!(model.support().is_some() && model.start().is_some());
+    let labels = model.labels().clone();
+    let name = format!("dual, {kernel}, {averaging:?}");
+    Kind { name, model: Arc::new(model), labels, inputs: sequences(12, false), members: vec![] }
 }
 
 fn boolean(observed: bool, averaging: Averaging) -> Kind<BooleanModel<[usize]>> {
@@ -349,6 +366,12 @@ fn rows_with_values() {
 fn averaged_rows_and_hidden_markov_models() {
     cross(&rows("averaged", template(SHARED), true, Averaging::Averaged), false);
     cross(&hidden(), false);
+}
+
+#[test]
+fn support_tokens() {
+    cross(&dual("poly:2", Averaging::Final), true);
+    cross(&dual("rbf:0.5", Averaging::Averaged), false);
 }
 
 #[test]

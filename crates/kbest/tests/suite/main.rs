@@ -13,6 +13,7 @@ mod changed_edges;
 mod columns;
 mod crossings;
 mod documentation;
+mod dual;
 mod evaluate;
 mod features;
 mod funnel_page;

@@ -435,6 +435,7 @@ fn pruning_drops_weights_and_features() {
     let pair = |from, to, weight| EdgeWeight { from, to, weight };
     let edges = [vec![pair(0, 1, 0.05)], vec![pair(1, 2, -3.0), pair(4, 4, 0.25)]];
     let model = Model::new(ModelParts {
+        support: None,
         labels: LabelSet::from_names(["a", "b", "c", "d", "e"]),
         extractor: Extractor::from_parts(
             FeatureSource::Template(template),
@@ -559,6 +560,7 @@ fn measure_loading() {
         pairs.extend((from % 20..LABELS as u32).step_by(20).map(|to| EdgeWeight { from, to, weight }));
     }
     let model = Model::new(ModelParts {
+        support: None,
         labels: LabelSet::from_names((0..LABELS).map(|y| format!("label{y}"))),
         extractor: Extractor::from_parts(
             FeatureSource::Preset(Preset::Words),

@@ -9,7 +9,7 @@ use crate::failure::Result;
 use crate::text::Source;
 use kbest::columns::{Reader, Writer};
 use kbest::feature::FeatureBuffer;
-use kbest::scoring::rows::{ScoreBuffer, lattice};
+use kbest::scoring::{ModelScores, model_lattice};
 use kbest::{Decode, Decoded, Decoder, LabelId, Model, Scratch, Sequence, Tagger};
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(super) struct Work<'a> {
 pub(super) struct Item {
     sequence: Sequence,
     pub(super) features: FeatureBuffer,
-    scores: ScoreBuffer,
+    scores: ModelScores,
     decoded: Decoded<f32>,
 }
 
@@ -86,7 +86,7 @@ impl Work<'_> {
             clock.lap();
             let mut lattices = Vec::with_capacity(filled.len());
             for Item { features, scores, decoded, .. } in &mut *filled {
-                lattices.push((lattice(&*self.model, features, scores)?, decoded));
+                lattices.push((model_lattice(&self.model, features, scores)?, decoded));
             }
             clock.lap();
             for (lattice, decoded) in lattices {
