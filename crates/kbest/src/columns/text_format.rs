@@ -88,7 +88,7 @@ impl TextFormat {
             format: Format::by_name(format)?,
             separator: Separator::by_name(separator)?,
             label: LabelExpression::parse(label)?,
-            fields: fields.split_terminator(',').map(Field::by_name).collect::<Result<_>>()?,
+            fields: fields.split(',').map(Field::by_name).collect::<Result<_>>()?,
             colon_words,
         })
     }

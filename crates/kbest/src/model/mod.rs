@@ -147,6 +147,9 @@ impl Model {
                 return Err(Error::shape("a model of support tokens", expected, "one of them"));
             }
         }
+        if parts.text_format.as_ref().is_some_and(|format| format.fields.is_empty()) {
+            return Err(Error::shape("fields of the text format", "at least 1", 0)); // no file could say so
+        }
         if let Some(voters) = &parts.voters {
             voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
