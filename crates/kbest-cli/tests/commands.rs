@@ -251,6 +251,7 @@ fn every_command_has_help_with_examples() {
         &["generate"],
         &["generate", "lattice"],
         &["generate", "corpus"],
+        &["generate", "segments"],
         &["demo"],
     ] {
         let help = |option: &str| {

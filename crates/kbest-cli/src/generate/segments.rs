@@ -22,9 +22,9 @@ enum Family {
 
 /// Lattices of segments for `kbest decode` and `kbest bench decode`
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  kbest generate segments --positions 1000 --longest 100 --labels 24 -o segments.npz
-  kbest generate segments --positions 30 --longest 8 --explicit | kbest decode -k 3 | head -1
+#[command(after_help = "Examples:
+  kbest generate segments --positions 1000 --longest 100 -o segments.npz
+  kbest generate segments --longest 8 --explicit | kbest decode -k 3
 
 Families:
   peaked  each label has a usual length, and the true label stands out

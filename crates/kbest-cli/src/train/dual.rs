@@ -11,14 +11,11 @@ use kbest::train::{
 };
 use std::sync::Arc;
 
-/// What is made small.
+/// What training minimizes; `--loss` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Loss {
-    /// Errors, one by one: the perceptron
     Perceptron,
-    /// Violated margins; the margin grows with the number of errors
     Margin,
-    /// Violated margins of 1; the price grows with the number of errors
     Slack,
 }
 
@@ -27,7 +24,8 @@ pub(super) struct Dual {
     /// dual: similarity of two tokens: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
-    /// dual: what to minimize [default: perceptron]
+    /// dual: minimize errors one by one, violated margins that grow with the number of errors, or violated margins of 1 whose
+    /// price grows with it [default: perceptron]
     #[arg(long, value_enum, value_name = "LOSS")]
     loss: Option<Loss>,
     /// dual with --loss perceptron: keep the last coefficients instead of their average

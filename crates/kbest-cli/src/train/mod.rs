@@ -29,7 +29,7 @@ use std::time::Instant;
   kbest train train.tsv -m model.kbest --template template --dev dev.tsv
   kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
-  kbest train letters.tsv -m model.kbest --features numbers --algorithm dual --kernel rbf:1
+  kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
