@@ -84,7 +84,7 @@ fn options_that_make_no_sense_are_refused() {
     std::fs::write(path("train.tsv"), circle(2, 0.0)).unwrap();
     let (train, model) = (path("train.tsv"), path("model.kbest"));
     for (more, expected) in [
-        (&["--kernel", "rbf:1"][..], "--kernel: expected with --algorithm dual"),
+        (&["--kernel", "rbf:1"][..], "--kernel: expected --algorithm dual"),
         (&["--algorithm", "dual", "--kernel", "rbf:0"], "--kernel: expected linear, poly:DEGREE"),
         (&["--algorithm", "dual", "--C", "1"], "--C: expected with --loss margin or slack"),
         (&["--algorithm", "dual", "--gap", "1"], "--gap: expected with --loss margin or slack"),

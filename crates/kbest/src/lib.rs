@@ -45,9 +45,9 @@
 //! let model = Arc::new(trainer.model()?);
 //!
 //! let mut tagger = Tagger::new(model.clone()).with_confidences(true);
-//! let tagged = tagger.tag(&Sequence::from_tokens(["the", "man"]), 2)?; // the two best label sequences
+//! let tagged = tagger.tag(&Sequence::from_tokens(["the", "boats"]), 2)?; // the two best label sequences
 //! let names: Vec<_> = tagged.decoded.best().labels.iter().map(|&y| model.labels().name(y).unwrap()).collect();
-//! assert_eq!(names, ["DET", "VERB"]);
+//! assert_eq!(names, ["DET", "NOUN"]);
 //! assert!(tagged.probabilities[0] > tagged.probabilities[1]);
 //! # Ok::<(), kbest::Error>(())
 //! ```
