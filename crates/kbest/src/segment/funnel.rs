@@ -147,7 +147,7 @@ impl Completions {
                 }
             }
             for y in 0..labels {
-                best[y] -= p.sums[s * labels + y];
+                best[y] -= p.opening()[s * labels + y];
             }
             if s > 0 {
                 with_edges!(relaxed.chain, |edges| {
