@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let problem = "expected one set of weights, got a voting ensemble";
         return Err(Failure::input(&arguments.model.display().to_string(), problem));
     }
-    let source = arguments.data.source(Some(&arguments.file), Some(&model))?;
+    let source = arguments.data.source(Some(&arguments.file), model.text_format())?;
     if let Some(path) = &arguments.items {
         items::write(&model, source.open_labelled(Some(&arguments.file))?, path)?;
     }
