@@ -40,7 +40,10 @@ impl Checkpoint {
     }
 
     /// Restores the trainer to where the last run stopped; to the beginning if there was none.
-    pub(super) fn resume<M: Product>(&self, trainer: &mut (dyn Trainer<Model = M> + 'static)) -> Result<Standing> {
+    pub(super) fn resume<M: Product>(
+        &self,
+        trainer: &mut (dyn Trainer<Model = M> + 'static),
+    ) -> Result<Standing> {
         let bytes = match std::fs::read(&self.state) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Standing::default()),
