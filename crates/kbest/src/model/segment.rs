@@ -15,11 +15,11 @@
 //!
 //! **When not.** If labels are not segments, or segments are no more than their positions: then a [`Model`](super::Model).
 
-use super::{EdgeWeights, NodeWeights, Row};
+use super::{EdgeWeights, NodeWeights};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
+use crate::feature::Extractor;
 use crate::feature::segment::{SegmentFeatures, SegmentKind};
-use crate::feature::{Extractor, FeatureId};
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 use crate::scheme::Spelling;
@@ -218,50 +218,45 @@ pub(crate) fn allowed<S: crate::kernel::Float>(mut edges: Edges<S>, spelling: &S
 
 /// Upper bounds of the sum of a segment's own features by length and label, and a bound of its magnitude.
 ///
-/// A segment has at most one feature of each kind (of each lexicon, one), so the best of each kind add up to a bound; the
-/// text has as many words as the segment has positions. Sums are rounded up, because `f32` sums may be.
+/// A segment has at most one feature of each kind, and of each lexicon, so the best of each add up to a bound; the text has as
+/// many words as the segment has positions. The scores are sums in `f32` of as many terms as there are kinds and lexicons:
+/// `slack` covers their rounding.
 fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64) {
+    const KINDS: usize = SegmentKind::NAMES.len();
     let labels = parts.labels.len();
-    let keys = parts.features.keys();
-    let mut by_kind = vec![vec![0.0f64; labels]; SegmentKind::NAMES.len()];
-    let mut by_length = vec![0.0f64; longest * labels]; // the best text of each length
-    let mut lexicons = vec![0.0f64; labels];
-    let mut magnitude = 0.0f64;
-    let mut largest = vec![0.0f64; SegmentKind::NAMES.len()];
-    for (id, key) in (0..).zip(keys.keys()) {
+    let mut by_kind = vec![[0.0f64; KINDS]; labels]; // the best of each kind; of lexicons, the sum
+    let mut texts = vec![0.0f64; longest * labels]; // the best text of each length
+    let (mut largest, mut lexicons) = ([0.0f64; KINDS], 0);
+    for (id, key) in (0..).zip(parts.features.keys().keys()) {
         let Some(kind) = SegmentKind::of_key(key) else { continue };
-        let row = weights_of(&parts.weights, id);
-        let most = row.iter().map(|(_, weight)| f64::from(weight.abs())).fold(0.0, f64::max);
+        let row = parts.weights.row(id);
+        let magnitude = row.iter().map(|(_, weight)| f64::from(weight.abs())).fold(0.0, f64::max);
+        let of_kind = &mut largest[kind as usize];
         match kind {
-            SegmentKind::Lexicon => magnitude += most,
-            kind => largest[kind as usize] = largest[kind as usize].max(most),
+            SegmentKind::Lexicon => (*of_kind, lexicons) = (*of_kind + magnitude, lexicons + 1),
+            _ => *of_kind = of_kind.max(magnitude),
         }
-        for (y, weight) in row {
+        let words = key.iter().filter(|&&byte| byte == b' ').count() + 1;
+        for (y, weight) in row.iter() {
             let (y, weight) = (y as usize, f64::from(weight));
+            let best = &mut by_kind[y][kind as usize];
             match kind {
+                SegmentKind::Text if words > longest => {}
                 SegmentKind::Text => {
-                    let length = key.iter().filter(|&&byte| byte == b' ').count() + 1;
-                    if let Some(best) = by_length.get_mut((length - 1) * labels + y) {
-                        *best = best.max(weight);
-                    }
+                    let best = &mut texts[(words - 1) * labels + y];
+                    *best = best.max(weight);
                 }
-                SegmentKind::Lexicon => lexicons[y] += weight.max(0.0),
-                kind => by_kind[kind as usize][y] = by_kind[kind as usize][y].max(weight),
+                SegmentKind::Lexicon => *best += weight.max(0.0),
+                _ => *best = best.max(weight),
             }
         }
     }
-    magnitude += largest.iter().sum::<f64>();
-    let slack = magnitude * f64::from(f32::EPSILON) * (keys.len().min(1 << 12) as f64 + 8.0);
-    for (i, bound) in by_length.iter_mut().enumerate() {
-        let (y, single) = (i % labels, i < labels);
-        let kinds = SegmentKind::NAMES.iter().map(|&(_, kind)| kind);
-        let possible = kinds.filter(|kind| !(single && *kind == SegmentKind::Ends));
-        *bound += possible.map(|kind| by_kind[kind as usize][y]).sum::<f64>() + lexicons[y] + slack;
-    }
-    (by_length.into_iter().map(|bound| bound as f32 + f32::MIN_POSITIVE).collect(), magnitude)
-}
-
-fn weights_of(weights: &NodeWeights, id: FeatureId) -> Vec<(LabelId, f32)> {
-    let row: Row<'_> = weights.row(id);
-    row.iter().collect()
+    let magnitude: f64 = largest.iter().sum();
+    let slack = 2.0 * (KINDS + lexicons) as f64 * f64::from(f32::EPSILON) * magnitude;
+    let bound = |(i, text): (usize, &f64)| {
+        let kinds = &by_kind[i % labels];
+        let ends = if i < labels { kinds[SegmentKind::Ends as usize] } else { 0.0 }; // one word has no two ends
+        (text + kinds.iter().sum::<f64>() - ends + slack) as f32
+    };
+    (texts.iter().enumerate().map(bound).collect(), magnitude)
 }

@@ -55,6 +55,12 @@ fn visit_position(features: &FeatureBuffer, t: usize, visit: &mut dyn FnMut(&[u8
     }
 }
 
+impl<D: Distinguished> Distinguished for std::sync::Arc<D> {
+    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
+        (**self).visit_bytes(visit);
+    }
+}
+
 impl Distinguished for TrainingSet {
     fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
         visit_names(self.labels(), self.extractor(), visit);
