@@ -41,7 +41,7 @@ def main():
         if abs(score - expected) > 1e-6 * max(1.0, abs(expected)):
             sys.exit(f"the best scores differ: {score} by kbest, {expected} by flash-semicrf")
         times = [theirs] + [ours[decoder] for decoder in DECODERS]
-        shown = [f"{1000 * seconds:,.3g} ms" for seconds in times]
+        shown = [f"{1000 * seconds:,.2f} ms" for seconds in times]
         ratios = [f"{theirs / seconds:,.0f}" for seconds in times[1:]]
         print("|", " | ".join([f"{positions:,}", f"{longest:,}"] + shown + ratios), "|", flush=True)
 
