@@ -10,7 +10,7 @@ mod report;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
-use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
+use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
 use algorithm::{Algorithm, AnyTrainer};
 use checkpoint::Checkpoint;
 use clap::Args;
@@ -21,6 +21,9 @@ use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The feature set whose scale is fitted to the data.
+const NUMBERS: &str = "numbers";
 
 /// Train a model on labelled text
 #[derive(Debug, Args)]
@@ -106,9 +109,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.algorithm.is_unsupervised() {
         return run_without_labels(arguments, begun);
     }
-    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
+    let numbers = arguments.features.as_deref() == Some(NUMBERS);
+    let check = numbers.then_some(&Numbers::check_cells as CheckSequence<'_>);
+    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, check)?;
     let dev = match &arguments.dev {
-        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
         None => None,
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
@@ -255,7 +260,7 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
     }
     if let Some(name) = &arguments.features {
         return Ok(match name.as_str() {
-            "numbers" => FeatureSource::Numbers(Numbers::fit(sequences)?),
+            NUMBERS => FeatureSource::Numbers(Numbers::fit(sequences)?),
             name => FeatureSource::Preset(Preset::by_name(name)?),
         });
     }
