@@ -76,7 +76,10 @@ fn real_valued_tokens() {
     for (text, expected) in [
         ("100\t0\n\n100\tzwei\n", "bad.tsv:3: column 2 of position 0: expected a number, got \"zwei\""),
         ("100\t0\n1\tnan\n", "bad.tsv:1: column 2 of position 1: expected a number, got \"nan\""),
-        ("100\t1e300\n", "bad.tsv:1: value of feature 1 at position 0: expected a scaled number of at most 3.4e38"),
+        (
+            "100\t1e300\n",
+            "bad.tsv:1: value of feature 1 at position 0: expected a scaled number of at most 3.4e38",
+        ),
     ] {
         std::fs::write(&bad, text).unwrap();
         let output = run(&["tag", "-m", &model, &bad]);
