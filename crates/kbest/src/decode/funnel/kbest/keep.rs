@@ -247,9 +247,6 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     kept: &mut Kept<S>,
     tally: &mut T,
 ) -> Result<(), Stop> {
-    if lattice.may_overflow() {
-        return Err(Stop::Overflow);
-    }
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best_path);

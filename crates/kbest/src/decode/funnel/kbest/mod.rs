@@ -18,7 +18,7 @@
 //!
 //! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
 //! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
-//! Where sums may overflow ([`Stop::Overflow`]): then losses, which are differences, are meaningless.
+//! Where there are more partial paths than can be numbered ([`Stop::Crowded`]).
 //!
 //! # Words
 //!
@@ -178,7 +178,7 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             let (survivors, paths) = kept.parts();
             PathSpace::new(lattice, edges, survivors, paths)
                 .push_best(k, search.tally, out)
-                .map_err(|_| Stop::Overflow)?;
+                .map_err(|_| Stop::Crowded)?;
         }
         let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
         let lost = match out.paths.get(k - 1) {
