@@ -358,13 +358,15 @@ fn options_that_do_not_fit_are_refused() {
     assert!(matches!(with(longest(usize::MAX)), Err(Error::Argument { .. })));
     let scheme =
         SegmentOptions { segments: SegmentsFrom::Scheme(Scheme::Iobes), ..SegmentOptions::default() };
-    assert!(matches!(with(scheme), Err(Error::Argument { .. })), "runs are no tags");
+    let plain = sequences(20, 1, &["N", "P", "Q"]);
+    let refused = SegmentTrainingSet::new(&plain, source(), 1, scheme);
+    assert!(matches!(refused, Err(Error::Argument { .. })), "runs are no tags");
     let lines =
         SegmentOptions { features: SegmentFeaturesBuilder::default().with_lines(7), ..Default::default() };
     assert!(matches!(with(lines), Err(Error::Shape { .. })));
     let voted = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
     let set = Arc::new(with(SegmentOptions::default()).unwrap());
-    assert!(Perceptron::new(set, voted).unwrap_err().to_string().contains("cannot vote"));
+    assert!(Perceptron::new(set, voted).unwrap_err().to_string().contains("got votes"));
 }
 
 #[test]
