@@ -1,5 +1,6 @@
 //! The decoders of segments by name, their working memory, and what happens before and after a search.
 
+use super::completions::Completions;
 use super::derivations::Derivations;
 use super::forward::Forward;
 use super::lengths::{Convolved, Lengths};
@@ -90,6 +91,7 @@ pub struct SegmentScratch<S: Float> {
     pub(super) forward: Forward<S>,
     pub(super) lengths: Lengths,
     pub(super) peaks: Vec<f64>,
+    pub(super) completions: Completions,
 }
 
 impl SegmentDecoder {

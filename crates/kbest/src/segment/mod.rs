@@ -28,6 +28,7 @@
 
 mod astar;
 mod auto;
+mod completions;
 mod constraints;
 mod decoder;
 mod derivations;
