@@ -13,9 +13,10 @@
 //! (`T L^2 + T W L` cheap steps), then the segments near the best answer, each with a logarithm: of all searches it asks for
 //! the fewest explicit scores. **When it loses.** Where scores are in memory, the backward pass costs as much as decoding.
 
-use super::completions::{Completions, bounds_of_explicit};
+use super::completions::Completions;
 use super::decoder::SegmentScratch;
 use super::funnel::{Asked, ask, asked_for};
+use super::lattice::Explicit;
 use super::{SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -31,6 +32,8 @@ pub enum Estimate {
     /// A backward pass with bounds in the place of explicit scores.
     #[default]
     Admissible,
+    /// What a [`LearnedEstimate`](super::LearnedEstimate) of the lattice says: not exact, but fast.
+    Learned,
 }
 
 impl Estimate {
@@ -39,6 +42,7 @@ impl Estimate {
         match self {
             Estimate::None => "none",
             Estimate::Admissible => "admissible",
+            Estimate::Learned => "learned",
         }
     }
 }
@@ -47,18 +51,19 @@ impl std::str::FromStr for Estimate {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Estimate::None, Estimate::Admissible].into_iter().find(|e| e.name() == name).ok_or_else(|| {
-            Error::UnknownName {
+        [Estimate::None, Estimate::Admissible, Estimate::Learned]
+            .into_iter()
+            .find(|e| e.name() == name)
+            .ok_or_else(|| Error::UnknownName {
                 what: "completion estimate",
                 name: name.into(),
-                expected: "none, admissible".into(),
-            }
-        })
+                expected: "none, admissible, learned".into(),
+            })
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Item {
+pub(super) enum Item {
     /// Label entered, with this score.
     Enter { at: u32, label: u32, entered: f64 },
     /// A segment, entered with this score, whose own score is not yet known.
@@ -68,9 +73,9 @@ enum Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Waiting {
-    priority: f64,
-    item: Item,
+pub(super) struct Waiting {
+    pub priority: f64,
+    pub item: Item,
 }
 
 impl Waiting {
@@ -96,7 +101,7 @@ impl PartialOrd for Waiting {
     }
 }
 
-/// The best segmentation.
+/// The best segmentation. (With [`Estimate::Learned`], this is what the search of `learned.rs` falls back on.)
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: Estimate,
@@ -104,12 +109,15 @@ pub(super) fn search<S: Float>(
     counters: &mut SegmentCounters,
 ) -> Result<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
-    let bounds = bounds_of_explicit(lattice);
     let SegmentScratch { forward, completions, .. } = scratch;
     match estimate {
-        Estimate::None => completions.fill_uninformed(lattice, &bounds),
-        Estimate::Admissible => completions.fill(lattice, &bounds),
+        Estimate::None => completions.fill_uninformed(lattice),
+        Estimate::Admissible | Estimate::Learned => completions.fill(lattice),
     }
+    let bounds = match &lattice.explicit {
+        Explicit::Function { bounds, .. } => Some(bounds),
+        _ => None,
+    };
     let Completions { after_enter, after_end, .. } = completions;
     let slack = lattice.rounding_slack();
     let sums = &lattice.prepared().sums;
@@ -131,24 +139,31 @@ pub(super) fn search<S: Float>(
             break;
         }
         match item {
-            Item::Enter { at, label, entered } => {
-                let (s, y) = (at as usize, label as usize);
+            Item::Enter { at: at_start, label, entered } => {
+                let (s, y) = (at_start as usize, label as usize);
                 if entered < forward.entered[s * labels + y].to_f64() {
                     continue; // a better way in has been found since
                 }
                 for r in s + 1..=positions.min(s + lattice.longest()) {
                     counters.segments += 1;
-                    let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y);
-                    let more = bounds.get((r - s - 1) * labels + y).copied().unwrap_or(0.0);
-                    let priority = inside + more + sums[r * labels + y] + after_end[r * labels + y];
+                    let (entered_with, at) = (S::from_f64(entered), r * labels + y);
+                    let (inside, more) = match bounds {
+                        Some(bounds) => {
+                            let inside = lattice.inside_without_explicit(entered_with, s, r, y);
+                            (inside, bounds[(r - s - 1) * labels + y].to_f64())
+                        }
+                        None => (lattice.inside(entered_with, s, r, y), 0.0),
+                    };
+                    let priority = inside + more + sums[at] + after_end[at];
+                    // Bound: as above.
                     if priority < best - slack || priority == f64::NEG_INFINITY {
                         continue;
                     }
-                    if lattice.has_explicit() {
-                        let item = Item::Segment { start: at, end: r as u32, label, entered };
+                    if bounds.is_some() {
+                        let item = Item::Segment { start: at_start, end: r as u32, label, entered };
                         agenda.push(Waiting { priority, item });
-                    } else if inside > forward.peak[r * labels + y] {
-                        forward.peak[r * labels + y] = inside;
+                    } else if inside > forward.peak[at] {
+                        forward.peak[at] = inside;
                         agenda.push(Waiting { priority, item: Item::End { at: r as u32, label, inside } });
                     }
                 }
@@ -193,11 +208,16 @@ pub(super) fn search<S: Float>(
             }
         }
     }
-    counters.explicit += asked.len() as u64;
-    forward.trace(
-        lattice,
-        |inside, s, r, y| {
-            if lattice.has_explicit() { inside + asked_for(&asked, s, r, y) } else { inside }
-        },
-    )
+    counters.explicit += match &lattice.explicit {
+        Explicit::None => 0,
+        Explicit::Function { .. } => asked.len() as u64,
+        Explicit::Array { .. } => counters.segments, // and all of them in the backward pass
+    };
+    forward.trace(lattice, |inside, s, r, y| {
+        if lattice.is_on_demand() {
+            inside + asked_for(&asked, s, r, y)
+        } else {
+            lattice.plus_explicit(inside, s, r, y)
+        }
+    })
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `bound[d][y]` is what no explicit score of that length and label exceeds, so nothing is computed for a single segment.
-//! Without explicit scores these are the true completions. **Why safe.** Each term is replaced by one that is not smaller; what
+//! Explicit scores in memory are taken as they are: then, and without any, these are the true completions. **Why safe.** Each term is replaced by one that is not smaller; what
 //! is forbidden besides is ignored. Sums are added in another order than the judge's, so users allow for
 //! [`SegmentLattice::rounding_slack`]. **Cost.** `T L^2 + T W L` with vectors; two tables of `T L`.
 
@@ -25,15 +25,15 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    /// The backward pass; `bounds` of explicit scores, `W x L`, are empty if there are none.
-    pub(super) fn fill<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>, bounds: &[f64]) {
+    /// The backward pass.
+    pub(super) fn fill<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
         let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
         let p = lattice.prepared();
         self.reset(positions, labels);
         self.gains.clear();
         self.gains.extend_from_slice(&p.durations);
-        for (gain, bound) in self.gains.iter_mut().zip(bounds) {
-            *gain += bound;
+        if let Explicit::Function { bounds, .. } = &lattice.explicit {
+            self.gains.iter_mut().zip(bounds.iter()).for_each(|(gain, bound)| *gain += bound.to_f64());
         }
         for y in 0..labels {
             let end = lattice.chain.end().map_or(0.0, |end| end[y].to_f64());
@@ -52,7 +52,14 @@ impl Completions {
                 }
             }
             let best = &mut self.after_enter[s * labels..][..labels];
-            run(Raise { best, reach: &reach[..window], gains: &self.gains });
+            let (reach, gains) = (&reach[..window], &self.gains[..]);
+            match &lattice.explicit {
+                Explicit::Array { longest, scores } => {
+                    let scores = &scores[s * longest * labels..][..window];
+                    run(RaiseExplicit { best: &mut *best, reach, gains, scores });
+                }
+                _ => run(Raise { best: &mut *best, reach, gains }),
+            }
             for y in 0..labels {
                 best[y] -= p.sums[s * labels + y];
                 entered[y] = S::from_f64(best[y]);
@@ -74,7 +81,8 @@ impl Completions {
     /// Without information: how many positions are left, times the most that any of them can gain. With
     /// `rate[y] = max over d of (duration[d][y] + bound[d][y] + best edge into y) / d`, no segment gains more than the sum of
     /// `node + rate` over its positions.
-    pub(super) fn fill_uninformed<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>, bounds: &[f64]) {
+    pub(super) fn fill_uninformed<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
+        let bounds = bounds_of_explicit(lattice);
         let (positions, labels) = (lattice.positions(), lattice.labels());
         self.reset(positions, labels);
         let edge = best_edges_into(lattice);
@@ -112,10 +120,10 @@ impl Completions {
 }
 
 /// Raises `best[y]` to the largest `reach[d][y] + gains[d][y]`.
-struct Raise<'a> {
-    best: &'a mut [f64],
-    reach: &'a [f64],
-    gains: &'a [f64],
+pub(super) struct Raise<'a> {
+    pub best: &'a mut [f64],
+    pub reach: &'a [f64],
+    pub gains: &'a [f64],
 }
 
 impl Loop for Raise<'_> {
@@ -133,8 +141,32 @@ impl Loop for Raise<'_> {
     }
 }
 
+/// The same with a score of each segment: `reach[d][y] + gains[d][y] + scores[d][y]`.
+struct RaiseExplicit<'a, S> {
+    best: &'a mut [f64],
+    reach: &'a [f64],
+    gains: &'a [f64],
+    scores: &'a [S],
+}
+
+impl<S: Float> Loop for RaiseExplicit<'_, S> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let labels = self.best.len();
+        let rows = self.reach.chunks_exact(labels).zip(self.gains.chunks_exact(labels));
+        for ((reach, gains), scores) in rows.zip(self.scores.chunks_exact(labels)) {
+            for y in 0..labels {
+                let value = (reach[y] + gains[y]) + scores[y].to_f64();
+                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
+            }
+        }
+    }
+}
+
 /// What no explicit score of a length and label exceeds, `W x L`; empty if there are none.
-pub(super) fn bounds_of_explicit<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
+fn bounds_of_explicit<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let count = lattice.longest() * labels;
     match &lattice.explicit {

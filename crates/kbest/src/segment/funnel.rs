@@ -48,7 +48,7 @@ pub(super) fn search<S: Float>(
     fill(&relaxed, scratch, true, counters);
     let mut asked = Asked::new();
     let floor = floor(lattice, &relaxed, k, scratch, &mut asked)?;
-    scratch.completions.fill(&relaxed, &[]);
+    scratch.completions.fill(&relaxed);
     let mut asking = Asking {
         lattice,
         relaxed: &relaxed,

@@ -1,6 +1,7 @@
 //! Lattices of segments: what a segmentation may be made of, and what each part scores.
 
 use super::judge::Prepared;
+use super::learned::LearnedEstimate;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -67,6 +68,8 @@ pub struct SegmentLattice<'a, S: Float> {
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
     pub(super) magnitudes: [f64; 2],           // the largest finite |duration| and |explicit score|
     pub(super) prepared: OnceLock<Prepared>,
+    pub(super) learned: Option<Held<'a, LearnedEstimate>>,
+    pub(super) as_learned: bool, // nothing was changed since: the estimate's guarantee holds
 }
 
 impl<'a, S: Float> SegmentLattice<'a, S> {
@@ -83,6 +86,8 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             forbidden: BTreeSet::new(),
             magnitudes: [0.0; 2],
             prepared: OnceLock::new(),
+            learned: None,
+            as_learned: false,
         }
     }
 
@@ -181,6 +186,22 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         Ok(self.changed())
     }
 
+    /// Adds an estimate of completions, for `semi-astar` with [`Estimate::Learned`](super::Estimate::Learned). Its guarantee holds
+    /// for the lattice as it is; if anything is changed or forbidden afterwards, answers have none.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if it was made for a lattice of another size.
+    pub fn with_learned(mut self, estimate: impl Into<Held<'a, LearnedEstimate>>) -> Result<Self> {
+        let estimate = estimate.into();
+        let (expected, got) = ((self.positions() + 1) * self.labels(), estimate.sums.len());
+        if expected != got || estimate.once.len() != self.labels() {
+            let expected = format!("{} positions x {} labels", self.positions(), self.labels());
+            return Err(Error::shape("learned estimate", expected, format!("{got} scores")));
+        }
+        (self.learned, self.as_learned) = (Some(estimate), true);
+        Ok(self)
+    }
+
     /// Rows of a table `W x L`, at least one, and the largest magnitude of its scores.
     fn check_rows(&self, what: &str, scores: &[S]) -> Result<(usize, f64)> {
         let labels = self.labels();
@@ -194,6 +215,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// Forgets what followed from the scores before.
     pub(super) fn changed(mut self) -> Self {
         self.prepared = OnceLock::new();
+        self.as_learned = false;
         self
     }
 
