@@ -167,9 +167,9 @@ pub use score::Score;
 
 #[cfg(feature = "text")]
 pub use {
-    model::Model,
+    model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, Tagged, Tagger},
+    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger},
     template::Template,
 };

@@ -33,10 +33,12 @@
 mod boolean;
 mod model;
 pub mod rows;
+mod segment;
 mod support;
 
 pub use boolean::BooleanMemory;
 pub use model::{ModelMemory, ModelScores, model_lattice};
+pub use segment::{PlaceScores, SegmentModelMemory, place_lattice};
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};

@@ -61,7 +61,7 @@ impl Completions {
                 _ => run(Raise { best: &mut *best, reach, gains }),
             }
             for y in 0..labels {
-                best[y] -= p.sums[s * labels + y];
+                best[y] -= p.opening()[s * labels + y];
                 entered[y] = S::from_f64(best[y]);
             }
             if s == 0 {
@@ -80,7 +80,7 @@ impl Completions {
 
     /// Without information: how many positions are left, times the most that any of them can gain. With
     /// `rate[y] = max over d of (duration[d][y] + bound[d][y] + best edge into y) / d`, no segment gains more than the sum of
-    /// `node + rate` over its positions.
+    /// `node + rate` over its positions, and the better of nothing and a boundary's score at each.
     pub(super) fn fill_uninformed<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
         let bounds = bounds_of_explicit(lattice);
         let (positions, labels) = (lattice.positions(), lattice.labels());
@@ -92,8 +92,13 @@ impl Completions {
             let gain = duration + bounds.get(i).copied().unwrap_or(0.0) + edge[y];
             rate[y] = rate[y].max(gain / (i / labels + 1) as f64);
         }
-        let nodes = lattice.chain.nodes().chunks_exact(labels).flat_map(|row| row.iter().zip(&rate));
-        let gain = nodes.map(|(node, rate)| node.to_f64() + rate).fold(f64::NEG_INFINITY, f64::max);
+        let boundary = |i: usize| {
+            let at = |scores: &[S]| scores[i].to_f64().max(0.0);
+            lattice.boundaries.as_ref().map_or(0.0, |[begin, end]| at(begin) + at(end))
+        };
+        let nodes = lattice.chain.nodes().iter().enumerate();
+        let gains = nodes.map(|(i, node)| node.to_f64() + rate[i % labels] + boundary(i));
+        let gain = gains.fold(f64::NEG_INFINITY, f64::max);
         let end = lattice.chain.end().map_or(0.0, |end| S::largest(end).to_f64());
         for t in 0..=positions {
             let left = (positions - t) as f64;

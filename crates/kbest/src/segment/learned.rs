@@ -110,7 +110,7 @@ impl<S: Float> Memory<S> {
             let ahead = &mut self.ahead[s * labels..][..labels];
             run(Raise { best: ahead, reach: &self.reach[(s + 1) * labels..], gains: &p.durations });
             for y in 0..labels {
-                ahead[y] -= p.sums[s * labels + y] + estimate.sums[s * labels + y] + estimate.once[y];
+                ahead[y] -= p.opening()[s * labels + y] + estimate.sums[s * labels + y] + estimate.once[y];
             }
         }
         let entered = entered.to_f64();

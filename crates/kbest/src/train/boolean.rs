@@ -31,6 +31,7 @@
 
 use super::change::{Change, merge};
 use super::family::{Differentiable, Family, Layout, Scope, Tally, judged};
+use super::structure::Positions;
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
@@ -137,6 +138,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
 }
 
 impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
+    type Structure = Positions;
     type Parameter = FeatureId;
     type Weights = BooleanWeights;
     type Memory = BooleanMemory;
@@ -196,6 +198,10 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
 
     fn record(&self, voters: &mut VotersBuilder, change: Change<FeatureId>) {
         voters.change_node(change.parameter, 0, change.by); // a feature has one weight
+    }
+
+    fn can_vote(&self) -> bool {
+        true
     }
 
     fn save(&self, weights: &BooleanWeights, state: &mut StateWriter) {

@@ -23,6 +23,7 @@
 //! marginals, expected counts), minus `Differentiable::add_gold`.
 
 use super::Change;
+use super::structure::Structure;
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
@@ -34,6 +35,8 @@ use std::ops::Range;
 
 /// Labelled data and a kind of model, as trainers that correct errors see them.
 pub trait Family: fmt::Debug + Send + Sync {
+    /// What answers are made of: labels of positions, or segments.
+    type Structure: Structure;
     /// Identifies a parameter.
     type Parameter: Copy + Ord + fmt::Debug + Send;
     /// The parameters in training, each with the sum that its average needs.
@@ -46,8 +49,8 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// Number of examples.
     fn example_count(&self) -> usize;
 
-    /// The right labels of an example.
-    fn gold(&self, example: usize) -> &[LabelId];
+    /// The right answer of an example.
+    fn gold(&self, example: usize) -> &[Part<Self>];
 
     /// The weight of an example.
     fn weight(&self, example: usize) -> f64;
@@ -67,11 +70,11 @@ pub trait Family: fmt::Debug + Send + Sync {
         weights: &'a Self::Weights,
         example: usize,
         memory: &'a mut Self::Memory,
-    ) -> Result<Lattice<'a, f32>>;
+    ) -> Result<<Self::Structure as Structure>::Lattice<'a>>;
 
-    /// Writes the features of the right labels, minus those of an answer, as far as the answer reaches, into `changes`.
+    /// Writes the features of the right answer, minus those of another, as far as the other reaches, into `changes`.
     /// A parameter may occur several times.
-    fn difference(&self, example: usize, answer: &[LabelId], changes: &mut Vec<Change<Self::Parameter>>);
+    fn difference(&self, example: usize, answer: &[Part<Self>], changes: &mut Vec<Change<Self::Parameter>>);
 
     /// Changes a parameter at step `clock`.
     ///
@@ -87,6 +90,9 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// Records a change as belonging to the newest voter.
     fn record(&self, voters: &mut VotersBuilder, change: Change<Self::Parameter>);
+
+    /// Whether its models can be ensembles that vote.
+    fn can_vote(&self) -> bool;
 
     /// Writes all weights.
     fn save(&self, weights: &Self::Weights, state: &mut StateWriter);
@@ -107,6 +113,14 @@ pub trait Family: fmt::Debug + Send + Sync {
         average_up_to: Option<f64>,
         voters: Option<Voters>,
     ) -> Result<Self::Model>;
+}
+
+/// A part of an answer of this family: a label, or a segment.
+pub type Part<F> = <<F as Family>::Structure as Structure>::Part;
+
+/// Number of positions of an example.
+pub fn positions<F: Family + ?Sized>(data: &F, example: usize) -> usize {
+    F::Structure::positions(data.gold(example))
 }
 
 /// Which parameters exist.

@@ -51,6 +51,8 @@ mod max_margin;
 mod perceptron;
 mod rows;
 mod schedule;
+mod segments;
+mod structure;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use boolean::{
@@ -66,6 +68,11 @@ pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};
+pub use segments::{
+    SegmentExample, SegmentFamilyMemory, SegmentOptions, SegmentParameter, SegmentTrainingSet,
+    SegmentWeights, SegmentsFrom, SpanFeatures,
+};
+pub use structure::{PositionScratch, Positions, Segments, Structure};
 
 use crate::error::Result;
 use crate::random::Random;

@@ -63,6 +63,7 @@ pub use weights::DualWeights;
 use super::Change;
 use super::family::Family;
 use super::rows::TrainingSet;
+use super::structure::Positions;
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::token::{TokenKernel, TokenVectors, vector_of};
@@ -199,6 +200,7 @@ impl DualTrainingSet {
 }
 
 impl Family for DualTrainingSet {
+    type Structure = Positions;
     type Parameter = DualParameter;
     type Weights = DualWeights;
     type Memory = Vec<f32>;
@@ -264,6 +266,10 @@ impl Family for DualTrainingSet {
 
     // Nothing to remember: `model` refuses votes.
     fn record(&self, _voters: &mut VotersBuilder, _change: Change<DualParameter>) {}
+
+    fn can_vote(&self) -> bool {
+        true
+    }
 
     fn save(&self, weights: &DualWeights, state: &mut StateWriter) {
         weights.save(state);

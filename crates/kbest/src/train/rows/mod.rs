@@ -10,11 +10,13 @@ mod point;
 
 pub use data::{Example, TrainingSet};
 pub use growing_weights::GrowingWeights;
+pub(in crate::train) use growing_weights::Size;
 pub use layout::RowLayout;
 pub use point::{RowPoint, RowSums};
 
 use super::Change;
 use super::family::{Differentiable, Family, Scope, Tally};
+use super::structure::Positions;
 use crate::error::Result;
 use crate::feature::FeatureId;
 use crate::label::LabelId;
@@ -45,6 +47,7 @@ pub enum RowParameter {
 }
 
 impl Family for TrainingSet {
+    type Structure = Positions;
     type Parameter = RowParameter;
     type Weights = GrowingWeights;
     type Memory = ScoreBuffer;
@@ -92,6 +95,10 @@ impl Family for TrainingSet {
             RowParameter::Node { feature, column } => voters.change_node(feature, column, by),
             RowParameter::Edge { feature, from, to } => voters.change_edge(feature, from, to, by),
         }
+    }
+
+    fn can_vote(&self) -> bool {
+        true
     }
 
     fn save(&self, weights: &GrowingWeights, state: &mut StateWriter) {
