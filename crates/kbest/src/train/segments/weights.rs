@@ -146,6 +146,7 @@ impl SegmentWeights {
             longest: data.longest().to_vec(),
             features: data.features().clone(),
             weights: weights.finish(),
+            bound: None,
             text_format: None,
             about: Vec::new(),
         })
