@@ -1,10 +1,9 @@
 //! Files beside the model from which an interrupted run resumes.
 
-use super::algorithm::{Algorithm, AnyTrainer};
+use super::product::Product;
 use crate::failure::{Failure, Result};
 use crate::output::write_file;
-use kbest::Model;
-use kbest::train::{EpochEnd, Standing, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
+use kbest::train::{EpochEnd, Standing, Trainer, load_checkpoint, save_checkpoint};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Checkpoint {
@@ -14,17 +13,13 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(super) fn new(model: &Path, algorithm: &Algorithm, data: &TrainingSet) -> Self {
+    pub(super) fn new(model: &Path, fingerprint: u64) -> Self {
         let beside = |ending: &str| {
             let mut name = model.as_os_str().to_owned();
             name.push(ending);
             PathBuf::from(name)
         };
-        Checkpoint {
-            state: beside(".checkpoint"),
-            best: beside(".best"),
-            fingerprint: fingerprint(data, &algorithm.depends_on()),
-        }
+        Checkpoint { state: beside(".checkpoint"), best: beside(".best"), fingerprint }
     }
 
     /// The best model so far.
@@ -33,7 +28,11 @@ impl Checkpoint {
     }
 
     /// Writes what the next run needs.
-    pub(super) fn keep(&self, end: &EpochEnd<'_, Model>, trainer: &AnyTrainer) -> Result<()> {
+    pub(super) fn keep<M: Product>(
+        &self,
+        end: &EpochEnd<'_, M>,
+        trainer: &(dyn Trainer<Model = M> + 'static),
+    ) -> Result<()> {
         if let Some(model) = end.best_model {
             model.save(&self.best)?;
         }
@@ -41,7 +40,10 @@ impl Checkpoint {
     }
 
     /// Restores the trainer to where the last run stopped; to the beginning if there was none.
-    pub(super) fn resume(&self, trainer: &mut AnyTrainer) -> Result<Standing> {
+    pub(super) fn resume<M: Product>(
+        &self,
+        trainer: &mut (dyn Trainer<Model = M> + 'static),
+    ) -> Result<Standing> {
         let bytes = match std::fs::read(&self.state) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Standing::default()),

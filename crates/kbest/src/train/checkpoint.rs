@@ -1,8 +1,10 @@
 //! Checkpoints between epochs, so that a killed run can resume: bytes that belong to one training set and one set of
 //! options, with a checksum.
 
-use super::{Standing, Trainer, TrainingSet};
+use super::{SegmentTrainingSet, Standing, Trainer, TrainingSet};
 use crate::error::{Error, Result};
+use crate::feature::{Extractor, FeatureBuffer};
+use crate::label::LabelSet;
 use crate::state::{StateReader, StateWriter};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
@@ -24,25 +26,62 @@ impl Fingerprint {
     }
 }
 
+/// Data that can be distinguished from other data.
+pub trait Distinguished {
+    /// Visits bytes that other data would hardly have.
+    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8]));
+}
+
 /// Distinguishes training sets and options. `options` is any text that describes what else the run depends on.
-pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
+pub fn fingerprint(data: &impl Distinguished, options: &str) -> u64 {
     let mut hash = Fingerprint::new().add(options.as_bytes());
-    for name in data.labels().names() {
-        hash = hash.add(name.as_bytes()).add(&[0]);
+    data.visit_bytes(&mut |bytes| hash = hash.add(bytes));
+    hash.0
+}
+
+fn visit_names(labels: &LabelSet, extractor: &Extractor, visit: &mut dyn FnMut(&[u8])) {
+    for name in labels.names() {
+        visit(name.as_bytes());
+        visit(&[0]);
     }
-    for features in [data.extractor().nodes(), data.extractor().edges()] {
-        hash = hash.add(&(features.len() as u64).to_le_bytes());
+    for features in [extractor.nodes(), extractor.edges()] {
+        visit(&(features.len() as u64).to_le_bytes());
     }
-    for example in data.examples() {
-        hash = hash.add(&example.weight.to_le_bytes());
-        for (t, y) in example.gold.iter().enumerate() {
-            hash = hash.add(&y.to_le_bytes());
-            if let Some(first) = example.features.nodes(t).first() {
-                hash = hash.add(&first.to_le_bytes());
+}
+
+fn visit_position(features: &FeatureBuffer, t: usize, visit: &mut dyn FnMut(&[u8])) {
+    if let Some(first) = features.nodes(t).first() {
+        visit(&first.to_le_bytes());
+    }
+}
+
+impl Distinguished for TrainingSet {
+    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
+        visit_names(self.labels(), self.extractor(), visit);
+        for example in self.examples() {
+            visit(&example.weight.to_le_bytes());
+            for (t, y) in example.gold.iter().enumerate() {
+                visit(&y.to_le_bytes());
+                visit_position(&example.features, t, visit);
             }
         }
     }
-    hash.0
+}
+
+impl Distinguished for SegmentTrainingSet {
+    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
+        visit_names(self.labels(), self.extractor(), visit);
+        visit(&(self.features().keys().len() as u64).to_le_bytes());
+        visit(&(self.features().texts().len() as u64).to_le_bytes());
+        self.longest().iter().for_each(|longest| visit(&longest.to_le_bytes()));
+        for example in self.examples() {
+            visit(&example.weight.to_le_bytes());
+            for segment in &example.gold {
+                visit(&segment.label.to_le_bytes());
+                (segment.start..segment.end).for_each(|t| visit_position(&example.features, t, visit));
+            }
+        }
+    }
 }
 
 /// The progress of training and the trainer's state, as bytes.

@@ -59,7 +59,7 @@ pub use boolean::{
     BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
 };
 pub use change::Change;
-pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
+pub use checkpoint::{Distinguished, fingerprint, load_checkpoint, save_checkpoint};
 pub use crf::{Crf, CrfOptions, Optimiser};
 pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
 pub use family::{Differentiable, Family};
@@ -67,10 +67,10 @@ pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
-pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};
+pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
 pub use segments::{
-    SegmentExample, SegmentFamilyMemory, SegmentOptions, SegmentParameter, SegmentTrainingSet,
-    SegmentWeights, SegmentsFrom, SpanFeatures,
+    SegmentExample, SegmentFamilyMemory, SegmentLayout, SegmentOptions, SegmentParameter, SegmentPoint,
+    SegmentSums, SegmentTrainingSet, SegmentWeights, SegmentsFrom, SpanFeatures,
 };
 pub use structure::{PositionScratch, Positions, Segments, Structure};
 

@@ -82,6 +82,17 @@ impl Similar {
         Similar { words, starts, segments, weights, labels, sole }
     }
 
+    /// From the arrays of a file; [`Similar::check`] looks at them.
+    pub(crate) fn from_arrays(
+        words: Dictionary,
+        starts: Blob<u32>,
+        segments: Blob<u32>,
+        weights: Blob<f32>,
+        labels: Blob<u32>,
+    ) -> Self {
+        Similar { words, starts, segments, weights, labels, sole: Vec::new() }
+    }
+
     /// Number of known segments.
     pub fn len(&self) -> usize {
         self.labels.len()

@@ -103,6 +103,9 @@ pub struct BoundParts {
     pub promise: Promise,
 }
 
+/// Token features have smaller numbers: a table has a place for each.
+const MOST_FEATURES: u32 = 1 << 28;
+
 /// Working memory of [`LearnedBound::estimate`].
 #[derive(Debug, Default)]
 pub struct BoundMemory {
@@ -139,8 +142,9 @@ impl LearnedBound {
         let rising = |numbers: &[u32], strictly: bool| {
             numbers.windows(2).all(|two| two[0] < two[1] || (!strictly && two[0] == two[1]))
         };
-        if !rising(features, true) || features.last().is_some_and(|&last| last == u32::MAX) {
-            return Err(Error::shape("learned bound, features", "rising numbers", "others"));
+        if !rising(features, true) || features.last().is_some_and(|&last| last >= MOST_FEATURES) {
+            let expected = format!("rising numbers below {MOST_FEATURES}");
+            return Err(Error::shape("learned bound, features", expected, "others"));
         }
         if !rising(starts, false) || starts.first() != Some(&0) {
             return Err(Error::shape("learned bound, starts of weights", "rising numbers from 0", "others"));

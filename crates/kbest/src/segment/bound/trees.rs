@@ -61,6 +61,16 @@ impl BoostedTrees {
         boosted
     }
 
+    /// From the arrays of [`BoostedTrees::arrays`]; [`LearnedBound::new`](super::LearnedBound::new) checks them.
+    pub fn from_arrays(labels: usize, questions: Vec<u32>, leaves: Vec<f32>) -> Self {
+        BoostedTrees { labels, questions, leaves }
+    }
+
+    /// Seven questions per tree (places of features, or the largest `u32` for none), and eight leaves of `L` scores.
+    pub fn arrays(&self) -> (&[u32], &[f32]) {
+        (&self.questions, &self.leaves)
+    }
+
     /// The features asked for.
     #[cfg(feature = "bounds")]
     pub(super) fn questions(&self) -> impl Iterator<Item = u32> {

@@ -12,6 +12,7 @@ pub use data::{Example, TrainingSet};
 pub use growing_weights::GrowingWeights;
 pub(in crate::train) use growing_weights::Size;
 pub use layout::RowLayout;
+pub(in crate::train) use layout::lists;
 pub use point::{RowPoint, RowSums};
 
 use super::Change;
@@ -26,7 +27,7 @@ use crate::scoring::rows::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 
 /// A weight of a feature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowParameter {
     /// Of a node feature.
     Node {

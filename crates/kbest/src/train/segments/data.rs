@@ -8,6 +8,9 @@ use crate::scheme::{Layout, Scheme, Spelling, Tagging};
 use crate::segment::Segment;
 use crate::sequence::Sequence;
 
+/// No segment may be longer: every length has a score for each label.
+const LONGEST: usize = 1 << 16;
+
 /// How labels become segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SegmentsFrom {
@@ -61,6 +64,11 @@ impl SpanFeatures {
         self.longest
     }
 
+    /// The features of all segments, end to end.
+    pub(super) fn all(&self) -> &[FeatureId] {
+        &self.ids
+    }
+
     /// The features of a segment; none if it is longer than all in the training data.
     #[inline]
     pub(super) fn of(&self, s: usize, r: usize) -> &[FeatureId] {
@@ -112,8 +120,8 @@ impl SegmentTrainingSet {
         options: SegmentOptions,
     ) -> Result<Self> {
         let sequences: Vec<&Sequence> = sequences.iter().filter(|sequence| !sequence.is_empty()).collect();
-        if options.longest == Some(0) {
-            return Err(Error::argument("longest segment", "at least 1", 0));
+        if let Some(given) = options.longest.filter(|given| !(1..=LONGEST).contains(given)) {
+            return Err(Error::argument("longest segment", format!("1 to {LONGEST}"), given));
         }
         let gold_labels = sequences.iter().enumerate().map(|(i, sequence)| labels_of(i, sequence));
         let gold_labels: Vec<Vec<&str>> = gold_labels.collect::<Result<_>>()?;
@@ -121,7 +129,7 @@ impl SegmentTrainingSet {
             return Err(Error::shape("training data", "at least one sequence", 0));
         }
         let (labels, spelling, gold) = read_segments(&gold_labels, options.segments)?;
-        let longest = longest(&gold, &spelling, options.longest);
+        let longest = longest(&gold, &labels, &spelling, options.longest)?;
         let mut builder = ExtractorBuilder::new(source);
         if builder.source().wants_word_counts() {
             sequences.iter().for_each(|sequence| builder.count_words(sequence));
@@ -259,19 +267,27 @@ fn read_segments(gold: &[Vec<&str>], from: SegmentsFrom) -> Result<(LabelSet, Sp
 }
 
 /// The longest segment of each label: as seen, or as given; one position outside.
-fn longest(gold: &[Labelled], spelling: &Spelling, given: Option<usize>) -> Vec<u32> {
+fn longest(
+    gold: &[Labelled],
+    labels: &LabelSet,
+    spelling: &Spelling,
+    given: Option<usize>,
+) -> Result<Vec<u32>> {
     let mut longest = vec![1u32; spelling.labels()];
     for &(start, end, label) in gold.iter().flatten() {
         let seen = &mut longest[label as usize];
         *seen = (*seen).max((end - start) as u32);
     }
-    if let Some(given) = given {
-        let outside =
-            |y: usize| matches!(spelling, Spelling::Tags { .. }) && spelling.is_outside(y as LabelId);
-        for (y, seen) in longest.iter_mut().enumerate().filter(|(y, _)| !outside(*y)) {
-            let _ = y;
+    let Some(given) = given else { return Ok(longest) };
+    for (y, seen) in (0..).zip(&mut longest) {
+        if *seen as usize > given {
+            let name = labels.name(y).unwrap_or_default();
+            let expected = format!("at least {seen}, the longest of label {name} in the data");
+            return Err(Error::argument("longest segment", expected, given));
+        }
+        if !(matches!(spelling, Spelling::Tags { .. }) && spelling.is_outside(y)) {
             *seen = u32::try_from(given).unwrap_or(u32::MAX);
         }
     }
-    longest
+    Ok(longest)
 }

@@ -1,6 +1,7 @@
 //! Segments as a [family](super::Family): labelled text read as segments, and weights of positions and segments.
 //!
-//! **What.** [`SegmentTrainingSet`] is the data; perceptrons correct [`SegmentWeights`]. **Cost.** The features of all segments
+//! **What.** [`SegmentTrainingSet`] is the data; perceptrons correct [`SegmentWeights`]; CRFs differentiate [`SegmentLayout`]
+//! and [`SegmentPoint`]. **Cost.** The features of all segments
 //! up to the longest are computed once, before training, and kept as numbers; while training, all of them are scored: under
 //! weights that change with every example, bounds would cost more than they save.
 //!
@@ -29,32 +30,102 @@
 //! ```
 
 mod data;
+mod layout;
 mod lengths;
+mod point;
 mod weights;
 
 pub use data::{SegmentExample, SegmentOptions, SegmentTrainingSet, SegmentsFrom, SpanFeatures};
+pub use layout::SegmentLayout;
+pub use point::{SegmentPoint, SegmentSums};
 pub use weights::{SegmentParameter, SegmentWeights};
 
 use super::Change;
-use super::family::Family;
+use super::family::{Differentiable, Family, Scope, Tally};
 use super::rows::RowParameter;
 use super::structure::Segments;
 use crate::error::Result;
-use crate::feature::FeatureBuffer;
+use crate::feature::{FeatureBuffer, FeatureId};
+use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::model::{SegmentModel, Voters, VotersBuilder};
+use crate::model::{
+    EdgeWeights, NodeWeights, NodeWeightsBuilder, SegmentModel, SegmentModelParts, Voters, VotersBuilder,
+};
 use crate::scoring::{PlaceScores, place_lattice};
 use crate::segment::{Segment, SegmentLattice};
 use crate::state::{StateReader, StateWriter};
+use point::WholeScores;
 use weights::WholeRows;
 
 /// The scores of one example.
 #[derive(Debug, Default)]
 pub struct SegmentFamilyMemory {
     scores: PlaceScores,
-    spans: Vec<f32>,     // T x W x L
-    durations: Vec<f32>, // W x L
-    borders: [Vec<f32>; 2],
+    whole: WholeScores<f32>,
+}
+
+/// Scores all segments of an example by what whole segments have; `add` adds a row to `L` scores.
+fn whole_scores<S: Float>(
+    data: &SegmentTrainingSet,
+    SegmentExample { features, spans, .. }: &SegmentExample,
+    whole: &mut WholeScores<S>,
+    add: impl Fn(u32, &mut [S]),
+) {
+    let (labels, rows) = (data.labels().len(), WholeRows::of(data));
+    let refill = |list: &mut Vec<S>, length: usize| {
+        list.clear();
+        list.resize(length, S::ZERO);
+    };
+    refill(&mut whole.spans, features.len() * spans.longest() * labels);
+    for (i, scores) in whole.spans.chunks_exact_mut(labels).enumerate() {
+        let (s, length) = (i / spans.longest(), i % spans.longest() + 1);
+        if s + length <= features.len() {
+            spans.of(s, s + length).iter().for_each(|&row| add(row, scores));
+        }
+    }
+    refill(&mut whole.durations, spans.longest() * labels);
+    for (scores, length) in whole.durations.chunks_exact_mut(labels).zip(1..) {
+        add(rows.length(length), scores);
+    }
+    for (border, row) in whole.borders.iter_mut().zip([rows.first(), rows.last()]) {
+        refill(border, labels);
+        add(row, border);
+    }
+}
+
+/// The model of weights; `whole` are the rows of whole segments.
+fn model_of(
+    data: &SegmentTrainingSet,
+    nodes: NodeWeights,
+    edges: EdgeWeights,
+    whole: &NodeWeights,
+) -> Result<SegmentModel> {
+    let (labels, rows) = (data.labels().len(), WholeRows::of(data));
+    let dense = |row: u32| {
+        let mut scores = vec![0.0; labels];
+        whole.add_to(row, 1.0, &mut scores);
+        scores
+    };
+    let mut weights = NodeWeightsBuilder::new(labels);
+    for row in 0..data.features().keys().len() as FeatureId {
+        weights.push(whole.row(row).iter())?;
+    }
+    SegmentModel::new(SegmentModelParts {
+        labels: data.labels().clone(),
+        spelling: data.spelling().clone(),
+        extractor: data.extractor().clone(),
+        nodes,
+        edges,
+        start: dense(rows.first()),
+        end: dense(rows.last()),
+        durations: (1..=data.widest()).flat_map(|length| dense(rows.length(length))).collect(),
+        longest: data.longest().to_vec(),
+        features: data.features().clone(),
+        weights: weights.finish(),
+        bound: None,
+        text_format: None,
+        about: Vec::new(),
+    })
 }
 
 impl Family for SegmentTrainingSet {
@@ -86,32 +157,13 @@ impl Family for SegmentTrainingSet {
         example: usize,
         memory: &'a mut SegmentFamilyMemory,
     ) -> Result<SegmentLattice<'a, f32>> {
-        let SegmentExample { features, spans, .. } = &self.examples()[example];
-        let (labels, rows) = (self.labels().len(), WholeRows::of(self));
-        let SegmentFamilyMemory { scores, spans: of_spans, durations, borders } = memory;
-        let refill = |list: &mut Vec<f32>, length: usize| {
-            list.clear();
-            list.resize(length, 0.0);
-        };
-        refill(of_spans, features.len() * spans.longest() * labels);
-        for (i, scores) in of_spans.chunks_exact_mut(labels).enumerate() {
-            let (s, length) = (i / spans.longest(), i % spans.longest() + 1);
-            if s + length <= features.len() {
-                spans.of(s, s + length).iter().for_each(|&row| weights.add_whole(row, scores));
-            }
-        }
-        refill(durations, spans.longest() * labels);
-        for (scores, length) in durations.chunks_exact_mut(labels).zip(1..) {
-            weights.add_whole(rows.length(length), scores);
-        }
-        for (border, row) in borders.iter_mut().zip([rows.first(), rows.last()]) {
-            refill(border, labels);
-            weights.add_whole(row, border);
-        }
+        let example = &self.examples()[example];
+        let SegmentFamilyMemory { scores, whole } = memory;
+        whole_scores(self, example, whole, |row, scores: &mut [f32]| weights.add_whole(row, scores));
         let longest = self.longest().iter().map(|&longest| longest as usize).collect();
-        place_lattice(&weights.places, features, scores, [&borders[0], &borders[1]])?
-            .with_durations(&durations[..])?
-            .with_scores(spans.longest(), &of_spans[..])?
+        place_lattice(&weights.places, &example.features, scores, [&whole.borders[0], &whole.borders[1]])?
+            .with_durations(&whole.durations[..])?
+            .with_scores(example.spans.longest(), &whole.spans[..])?
             .with_longest_by_label(longest)
     }
 
@@ -163,6 +215,48 @@ impl Family for SegmentTrainingSet {
     }
 }
 
+impl Differentiable for SegmentTrainingSet {
+    type Layout = SegmentLayout;
+    type Point<'a> = SegmentPoint<'a>;
+    type Sums = SegmentSums;
+
+    fn layout(&self, scope: Scope) -> SegmentLayout {
+        SegmentLayout::new(self, scope)
+    }
+
+    fn visit_rows(&self, layout: &SegmentLayout, example: usize, visit: impl FnMut(usize)) {
+        layout.visit_rows(self, &self.examples()[example], visit);
+    }
+
+    fn add_gold(&self, layout: &SegmentLayout, example: usize, scale: f64, vector: &mut [f64]) {
+        layout.add_gold(self, &self.examples()[example], scale, vector);
+    }
+
+    fn point<'a>(&'a self, layout: &'a SegmentLayout, vector: &'a [f64]) -> Result<SegmentPoint<'a>> {
+        SegmentPoint::new(self, layout, vector)
+    }
+
+    fn begin(&self, _point: &SegmentPoint<'_>, _sums: &mut SegmentSums) -> Result<()> {
+        Ok(())
+    }
+
+    fn expect(
+        &self,
+        point: &SegmentPoint<'_>,
+        example: usize,
+        sums: &mut SegmentSums,
+        gradient: &mut [f64],
+    ) -> Result<Tally> {
+        point.expect(&self.examples()[example], sums, gradient)
+    }
+
+    fn end(&self, _point: &SegmentPoint<'_>, _sums: &SegmentSums, _gradient: &mut [f64]) {}
+
+    fn model_at(&self, layout: &SegmentLayout, vector: &[f64]) -> Result<SegmentModel> {
+        layout.model(self, vector)
+    }
+}
+
 /// Counts the parameters of segments.
 struct Counting<'a, P> {
     example: &'a SegmentExample,
@@ -195,6 +289,11 @@ impl<P: FnMut(SegmentParameter, f32)> Counting<'_, P> {
                 (self.push)(SegmentParameter::Whole { row, label }, by);
             }
         }
+    }
+
+    /// Counts all that these segments have.
+    fn all(&mut self, parts: &[Segment], by: f32) {
+        self.count(parts, &[], by);
     }
 
     fn segment(&mut self, Segment { start, end, label }: Segment, by: f32) {

@@ -1,17 +1,16 @@
 //! Weights of a model of segments in training.
 
 use super::data::SegmentTrainingSet;
-use super::lengths;
+use super::{lengths, model_of};
 use crate::error::Result;
-use crate::feature::FeatureId;
 use crate::label::LabelId;
-use crate::model::{NodeWeightsBuilder, PLACES, SegmentModel, SegmentModelParts};
+use crate::model::{PLACES, SegmentModel};
 use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
 use crate::train::rows::{GrowingWeights, RowParameter, Size};
 
 /// Which weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SegmentParameter {
     /// Of a feature of positions, or of an edge.
     Place(RowParameter),
@@ -124,31 +123,6 @@ impl SegmentWeights {
     ) -> Result<SegmentModel> {
         let (nodes, edges) = self.places.finished(average_up_to)?;
         let (whole, _) = self.whole.finished(average_up_to)?;
-        let (labels, rows) = (data.labels().len(), WholeRows::of(data));
-        let dense = |row: u32| {
-            let mut scores = vec![0.0; labels];
-            whole.add_to(row, 1.0, &mut scores);
-            scores
-        };
-        let mut weights = NodeWeightsBuilder::new(labels);
-        for row in 0..data.features().keys().len() as FeatureId {
-            weights.push(whole.row(row).iter())?;
-        }
-        SegmentModel::new(SegmentModelParts {
-            labels: data.labels().clone(),
-            spelling: data.spelling().clone(),
-            extractor: data.extractor().clone(),
-            nodes,
-            edges,
-            start: dense(rows.first()),
-            end: dense(rows.last()),
-            durations: (1..=data.widest()).flat_map(|length| dense(rows.length(length))).collect(),
-            longest: data.longest().to_vec(),
-            features: data.features().clone(),
-            weights: weights.finish(),
-            bound: None,
-            text_format: None,
-            about: Vec::new(),
-        })
+        model_of(data, nodes, edges, &whole)
     }
 }
