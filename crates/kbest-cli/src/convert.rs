@@ -72,7 +72,7 @@ fn segments(arguments: &Arguments, model: &SegmentModel, by_ending: Target) -> R
 }
 
 /// Follows links; a file that does not exist differs from every other.
-fn same_file(a: &Path, b: &Path) -> bool {
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,

@@ -161,7 +161,8 @@ impl SegmentDecoder {
                                   use the estimate admissible, or `kbest learn-bound` and `kbest tag --bound learned`";
                     return Err(Error::Unsupported { decoder: self.name(), reason: reason.into() });
                 };
-                match learned::search(lattice, estimate, &mut scratch.learned, &mut counters)? {
+                let SegmentScratch { completions, learned: memory, .. } = &mut *scratch;
+                match learned::search(lattice, estimate, completions, memory, &mut counters)? {
                     Some(found) => {
                         guarantee = if lattice.as_learned { estimate.guarantee } else { Guarantee::None };
                         vec![found]

@@ -7,17 +7,19 @@
 //! ```
 //!
 //! where `expected` stands for the segment's explicit score and `after` for everything that follows; both come from a
-//! [`LearnedEstimate`]. The first complete segmentation that comes off the agenda is the answer (Druck, Narasimhan and Viola
+//! [`LearnedEstimate`]. What can be proven is not left to it: where the admissible bound (`completions.rs`) is lower, that is the
+//! priority. The first complete segmentation that comes off the agenda is the answer (Druck, Narasimhan and Viola
 //! 2007, lemma 3): if on some best segmentation no priority is too low by more than `delta`, the answer is at most `delta`
 //! worse. How often that holds was measured when the estimate was learned; the answer's
 //! [`Guarantee`] repeats it.
 //!
-//! **Cost.** `O(1)` per segment on the agenda; `W L` cheap steps for each position reached; explicit scores only for
-//! what comes off. Estimates may be inconsistent, so a label may be entered again with a better score; after
+//! **Cost.** The backward pass of the admissible bound, `T L^2 + T W L` cheap steps; then `O(1)` per segment on the agenda, and
+//! explicit scores only for what comes off. Estimates may be inconsistent, so a label may be entered again with a better score; after
 //! `T W L` steps the search gives up, and the exact one is asked. **When not.** Where the answer must be the best one.
 
 use super::astar::{Item, Waiting};
-use super::completions::Raise;
+use super::completions::{Completions, Raise};
+use super::lattice::Explicit;
 use super::{Guarantee, Segment, SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded, run};
@@ -94,6 +96,7 @@ impl<S: Float> Memory<S> {
         &mut self,
         lattice: &SegmentLattice<'_, S>,
         estimate: &LearnedEstimate,
+        completions: &Completions,
         s: usize,
         y: usize,
         entered: S,
@@ -111,11 +114,15 @@ impl<S: Float> Memory<S> {
             run(Raise { best: ahead, reach: &self.reach[(s + 1) * labels..], gains: &p.durations });
             for y in 0..labels {
                 ahead[y] -= p.opening()[s * labels + y] + estimate.sums[s * labels + y] + estimate.once[y];
+                ahead[y] = ahead[y].min(completions.after_enter[s * labels + y]);
             }
         }
         let entered = entered.to_f64();
-        let item = Item::Enter { at: s as u32, label: y as u32, entered };
-        self.agenda.push(Waiting { priority: entered + self.ahead[at], item });
+        let (priority, item) =
+            (entered + self.ahead[at], Item::Enter { at: s as u32, label: y as u32, entered });
+        if priority != f64::NEG_INFINITY {
+            self.agenda.push(Waiting { priority, item });
+        }
     }
 }
 
@@ -126,13 +133,17 @@ impl<S: Float> Memory<S> {
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: &LearnedEstimate,
+    completions: &mut Completions,
     memory: &mut Memory<S>,
     counters: &mut SegmentCounters,
 ) -> Result<Option<Segmentation<S>>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     memory.reset(lattice, estimate);
+    completions.fill(lattice);
+    let completions = &*completions;
+    let sums = &lattice.prepared().sums;
     for y in 0..labels {
-        memory.enter(lattice, estimate, 0, y, lattice.enter_first(y), 0);
+        memory.enter(lattice, estimate, completions, 0, y, lattice.enter_first(y), 0);
     }
     let mut steps = positions * labels * (lattice.longest() + 1);
     while let Some(Waiting { item, .. }) = memory.agenda.pop() {
@@ -151,9 +162,17 @@ pub(super) fn search<S: Float>(
                 counters.segments += ends.clone().count() as u64;
                 memory.agenda.extend(ends.filter_map(|r| {
                     let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y);
-                    let priority = inside + memory.reach[r * labels + y] - less;
-                    let item = Item::Segment { start: at, end: r as u32, label, entered };
-                    (inside != f64::NEG_INFINITY).then_some(Waiting { priority, item })
+                    let at = r * labels + y;
+                    let most = match &lattice.explicit {
+                        Explicit::None => 0.0,
+                        Explicit::Array { .. } => f64::INFINITY,
+                        Explicit::Function { bounds, .. } => bounds[(r - s - 1) * labels + y].to_f64(),
+                    };
+                    // The lower of what is expected and what is possible.
+                    let possible = most + sums[at] + completions.after_end[at];
+                    let priority = inside + (memory.reach[at] - less).min(possible);
+                    let item = Item::Segment { start: s as u32, end: r as u32, label, entered };
+                    (priority != f64::NEG_INFINITY).then_some(Waiting { priority, item })
                 }));
             }
             Item::Segment { start, end, label, entered } => {
@@ -186,7 +205,7 @@ pub(super) fn search<S: Float>(
                 with_edges!(lattice.chain(), |edges| {
                     let row = edges.row(r, y, &mut buffer);
                     for next in 0..labels {
-                        memory.enter(lattice, estimate, r, next, score + row[next], y);
+                        memory.enter(lattice, estimate, completions, r, next, score + row[next], y);
                     }
                 });
                 memory.buffer = buffer;
