@@ -141,7 +141,6 @@ pub mod feature;
 pub mod model;
 #[cfg(feature = "text")]
 pub mod pattern;
-#[cfg(feature = "text")]
 pub mod random;
 #[cfg(feature = "text")]
 pub mod scoring;

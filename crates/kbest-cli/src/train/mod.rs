@@ -238,7 +238,7 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
             arguments.algorithm.name()
         )));
     }
-    let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
+    let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files, None)?;
     let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
     let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());

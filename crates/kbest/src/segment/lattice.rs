@@ -1,6 +1,7 @@
 //! Lattices of segments: what a segmentation may be made of, and what each part scores.
 
 use super::judge::Prepared;
+use super::learned::LearnedEstimate;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -68,6 +69,8 @@ pub struct SegmentLattice<'a, S: Float> {
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
     pub(super) magnitudes: [f64; 3], // the largest finite |duration|, |explicit score| and |boundary score|
     pub(super) prepared: OnceLock<Prepared>,
+    pub(super) learned: Option<Held<'a, LearnedEstimate>>,
+    pub(super) as_learned: bool, // nothing was changed since: the estimate's guarantee holds
 }
 
 impl<'a, S: Float> SegmentLattice<'a, S> {
@@ -85,6 +88,8 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             forbidden: BTreeSet::new(),
             magnitudes: [0.0; 3],
             prepared: OnceLock::new(),
+            learned: None,
+            as_learned: false,
         }
     }
 
@@ -211,6 +216,22 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         Ok(self.changed())
     }
 
+    /// Adds an estimate of completions, for `semi-astar` with [`Estimate::Learned`](super::Estimate::Learned). Its guarantee holds
+    /// for the lattice as it is; if anything is changed or forbidden afterwards, answers have none.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if it was made for a lattice of another size.
+    pub fn with_learned(mut self, estimate: impl Into<Held<'a, LearnedEstimate>>) -> Result<Self> {
+        let estimate = estimate.into();
+        let (expected, got) = ((self.positions() + 1) * self.labels(), estimate.sums.len());
+        if expected != got || estimate.once.len() != self.labels() {
+            let expected = format!("{} positions x {} labels", self.positions(), self.labels());
+            return Err(Error::shape("learned estimate", expected, format!("{got} scores")));
+        }
+        (self.learned, self.as_learned) = (Some(estimate), true);
+        Ok(self)
+    }
+
     /// The same segments over another chain: with other edges, borders or node scores.
     #[cfg(feature = "text")]
     pub(crate) fn with_chain(
@@ -240,6 +261,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// Forgets what followed from the scores before.
     pub(super) fn changed(mut self) -> Self {
         self.prepared = OnceLock::new();
+        self.as_learned = false;
         self
     }
 
