@@ -322,7 +322,12 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// An upper bound on the finite magnitude of any path's score.
     pub(crate) fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
-        self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
+        self.node_magnitude + self.border_magnitude() + steps * self.edges.magnitude()
+    }
+
+    /// The largest finite |start score| and |end score|, added.
+    pub(crate) fn border_magnitude(&self) -> f64 {
+        self.border_magnitude.iter().sum()
     }
 
     /// How far two sums over the same path may lie apart when their additions are ordered differently.

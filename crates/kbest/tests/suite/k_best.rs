@@ -7,6 +7,7 @@
 
 use crate::common::{Case, enumerate, exact_kbest_decoders, soak_seeds};
 use kbest::decode::{Viterbi, kbest_iter};
+use kbest::random::Random;
 use kbest::{Decode, Decoded, Decoder, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -151,6 +152,57 @@ fn soak() {
         all_agree::<f64>(&case, &[2, 7, 20, 100, 700], &mut double, &decoders);
     }
     println!("every hundredth of the seeds {seeds:?}, up to 700 paths, f32 and f64: all agree");
+}
+
+/// A long sequence over sparse edges. Where whole numbers are divided, many paths differ by rounding alone.
+fn long<S: Float>(seed: u64, positions: usize, labels: usize, divisor: f64) -> (Vec<S>, Edges<S>) {
+    let mut random = Random::new(seed);
+    let mut score = |strength: f64| {
+        let score = random.normal() * strength;
+        S::from_f64(if divisor > 0.0 { (score * divisor).round() / divisor } else { score })
+    };
+    let nodes = (0..positions * labels).map(|_| score(3.0)).collect();
+    let (mut from, mut to) = (vec![], vec![]);
+    for p in 0..labels as u32 {
+        let some = (0..labels as u32).step_by((labels / 20).max(1)).map(|y| (y + p) % labels as u32);
+        to.extend(some);
+        from.resize(to.len(), p);
+    }
+    let scores: Vec<S> = to.iter().map(|_| score(2.0)).collect();
+    (nodes, Edges::sparse(labels, S::ZERO, &from, &to, &scores).unwrap())
+}
+
+/// Rounding errors add up over long sequences, so that what they may hide decides which labels are kept.
+#[test]
+fn all_decoders_agree_on_long_sequences() {
+    let decoders = ["funnel", "auto"].map(|name| Decoder::by_name(name).unwrap());
+    let mut scratch = Scratch::new();
+    for seed in 0..24 {
+        let (positions, labels) = [(150, 6), (400, 3), (90, 25), (1500, 2)][seed as usize % 4];
+        let (nodes, edges) = long::<f32>(seed, positions, labels, [0.0, 10.0, 1.0][seed as usize % 3]);
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        let expected = scores(&Viterbi.decode_kbest(&lattice, 60, &mut scratch).unwrap());
+        for (decoder, k) in decoders.iter().flat_map(|decoder| [2, 9, 60].map(|k| (decoder, k))) {
+            let context = || format!("{decoder:?}, k = {k}, seed {seed}");
+            let answer = decoder.decode_kbest(&lattice, k, &mut scratch).unwrap();
+            assert_eq!(scores(&answer), expected[..k.min(expected.len())], "{}", context());
+            check_list(&lattice, k, &answer, &context);
+        }
+    }
+}
+
+/// Single precision keeps few more labels than double precision does.
+#[test]
+fn long_sequences_in_single_precision_are_pruned() {
+    fn work<S: Float>() -> u64 {
+        let (nodes, edges) = long::<S>(7, 1000, 150, 0.0);
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        let funnel = Decoder::by_name("funnel").unwrap();
+        let answer = funnel.decode_kbest(&lattice, 5, &mut Scratch::counting()).unwrap();
+        answer.counters.unwrap().edges
+    }
+    let (single, double) = (work::<f32>(), work::<f64>());
+    assert!(single < 4 * double, "{single} edges in single precision, {double} in double precision");
 }
 
 /// The same on a few, at every run of the tests, with every decoder and small `k`.
