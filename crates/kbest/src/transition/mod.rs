@@ -35,6 +35,7 @@
 mod constrain;
 mod file;
 mod rules;
+mod split;
 mod tags;
 
 use crate::error::{Error, Result};
