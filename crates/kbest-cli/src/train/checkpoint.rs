@@ -5,12 +5,18 @@ use crate::failure::{Failure, Result};
 use crate::output::write_file;
 use kbest::Model;
 use kbest::train::{EpochEnd, Standing, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A crash loses at most a pass and this much time: small data passes in less than writing it takes.
+const PAUSE: Duration = Duration::from_secs(3);
 
 pub(super) struct Checkpoint {
     state: PathBuf,
     best: PathBuf,
     fingerprint: u64,
+    written: Cell<Option<Instant>>, // the last time
 }
 
 impl Checkpoint {
@@ -24,6 +30,7 @@ impl Checkpoint {
             state: beside(".checkpoint"),
             best: beside(".best"),
             fingerprint: fingerprint(data, &algorithm.depends_on()),
+            written: Cell::new(None),
         }
     }
 
@@ -32,12 +39,16 @@ impl Checkpoint {
         &self.best
     }
 
-    /// Writes what the next run needs.
+    /// Writes what the next run needs, unless that was done a moment ago and no better model has been found since.
     pub(super) fn keep(&self, end: &EpochEnd<'_, Model>, trainer: &AnyTrainer) -> Result<()> {
-        if let Some(model) = end.best_model {
-            model.save(&self.best)?;
+        match end.best_model {
+            Some(model) => model.save(&self.best)?,
+            None if self.written.get().is_some_and(|last| last.elapsed() < PAUSE) => return Ok(()),
+            None => {}
         }
-        write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))
+        write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))?;
+        self.written.set(Some(Instant::now()));
+        Ok(())
     }
 
     /// Restores the trainer to where the last run stopped; to the beginning if there was none.

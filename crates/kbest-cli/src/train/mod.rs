@@ -1,7 +1,7 @@
 //! `kbest train`: labelled text in, a model out.
 //!
-//! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
-//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there.
+//! After an epoch, at most every few seconds, a checkpoint is written beside the model (`MODEL.checkpoint`), and with
+//! held-out data the best model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there.
 
 mod algorithm;
 mod checkpoint;
