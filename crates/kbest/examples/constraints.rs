@@ -42,7 +42,7 @@ fn main() -> kbest::Result<()> {
 
     let start = transitions.constrain_start(None)?.unwrap_or_else(|| vec![0.0; count]);
     let lattices = [Lattice::new(&nodes[..], &free)?, Lattice::new(&nodes[..], &bound)?.with_start(start)?];
-    let decoders = ["auto", "viterbi-sparse"].map(Decoder::by_name);
+    let decoders = ["auto", "funnel", "viterbi-sparse"].map(Decoder::by_name);
     let (mut scratch, mut sums) = (Scratch::new(), MarginalScratch::new());
     for decoder in decoders {
         let decoder = decoder?;

@@ -5,8 +5,8 @@
 //!                                              max over exceptions p of y of (alpha[p] + edge[p][y]) )
 //! ```
 //!
-//! where `p'` is the best label for the class of `y` that is not an exception of `y`. The best label of each class of
-//! origins decides the best value for each class of targets (a max-plus product of the class scores). Only if an
+//! where `p'` is the best label for the class of `y` that is not an exception of `y`. The best score of each class of
+//! origins decides the best value for each class of targets (a max-plus product with the class scores). Only if an
 //! exception of `y` attains that value, a list of the best labels for the class of `y` is made, from the best labels of
 //! each class, and walked until one fits. **Cost.** `L`, plus the exceptions, plus the pairs of classes.
 
@@ -17,7 +17,7 @@ use crate::lattice::SparseEdges;
 /// The best labels of each class.
 #[derive(Debug, Default)]
 pub(super) struct ClassLists<S> {
-    origins: Vec<List>,         // by class of origins: its best labels
+    origins: Vec<List>,         // by class of origins: its best labels; empty until needed
     targets: Vec<Option<List>>, // by class of targets: the best labels for it, once needed
     alpha: AlignedVec<S>,       // by class of origins: the largest forward score
     values: AlignedVec<S>,      // by class of targets: the largest value without exceptions
@@ -62,34 +62,36 @@ pub(super) fn class_step<S: Float>(
     lists.reset(edges, alpha);
     for (y, out) in out.iter_mut().enumerate() {
         let class = edges.target_class(y);
-        let (from, scores) = edges.entering(y);
         let plain = lists.values[class];
-        let (mut value, mut excepted) = (S::FORBIDDEN, S::FORBIDDEN);
+        *out = plain;
+        let (from, scores) = edges.entering(y);
+        if from.is_empty() {
+            continue;
+        }
+        let mut value = S::FORBIDDEN;
         for (&p, &w) in from.iter().zip(scores) {
             value = value.larger(alpha[p as usize] + w);
-            excepted = excepted.larger(alpha[p as usize] + edges.base(p as usize, y));
         }
-        let best = if excepted < plain || plain.is_forbidden() {
-            plain
-        } else {
-            lists.best_but(edges, alpha, y, class, from)
-        };
+        let attains = |&p: &u32| alpha[p as usize] + edges.base(p as usize, y) >= plain;
+        let attained = !plain.is_forbidden() && from.iter().any(attains);
+        let best = if attained { lists.best_but(edges, alpha, y, class, from) } else { plain };
         *out = value.larger(best);
     }
 }
 
 impl<S: Float> ClassLists<S> {
-    /// Finds the best labels of each class of origins, and the value for each class of targets.
+    /// Finds the value for each class of targets.
     fn reset(&mut self, edges: &SparseEdges<S>, alpha: &[S]) {
         let (origins, targets) = edges.classes();
         self.origins.clear();
-        self.origins.resize(origins, List::default());
-        for (p, &a) in alpha.iter().enumerate() {
-            self.origins[edges.origin_class(p)].offer(p as u32, a, |p| alpha[p as usize]);
-        }
-        self.alpha.resize_for_overwrite(origins);
-        for (best, list) in self.alpha.iter_mut().zip(&self.origins) {
-            *best = list.labels().first().map_or(S::FORBIDDEN, |&p| alpha[p as usize]);
+        self.alpha.reset(origins, S::FORBIDDEN);
+        if origins == 1 {
+            self.alpha[0] = S::largest(alpha);
+        } else {
+            for (p, &a) in alpha.iter().enumerate() {
+                let best = &mut self.alpha[edges.origin_class(p)];
+                *best = best.larger(a);
+            }
         }
         self.values.reset(edges.class_stride(), S::FORBIDDEN);
         S::max_plus_matrix(&mut self.values, &self.alpha, edges.class_scores());
@@ -99,6 +101,12 @@ impl<S: Float> ClassLists<S> {
 
     /// The largest value at `y` over the labels that are not in the ascending list `from`.
     fn best_but(&mut self, edges: &SparseEdges<S>, alpha: &[S], y: usize, class: usize, from: &[u32]) -> S {
+        if self.origins.is_empty() {
+            self.origins.resize(edges.classes().0, List::default());
+            for (p, &a) in alpha.iter().enumerate() {
+                self.origins[edges.origin_class(p)].offer(p as u32, a, |p| alpha[p as usize]);
+            }
+        }
         let value = |p: u32| alpha[p as usize] + edges.base(p as usize, y);
         let best = self.targets[class].get_or_insert_with(|| {
             let mut best = List::default();

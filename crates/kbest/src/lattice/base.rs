@@ -19,6 +19,7 @@ const LINES_KEPT: usize = 1 << 22;
 #[derive(Debug, Clone)]
 pub(super) struct Base<S: Float> {
     scores: AlignedVec<S>, // rows (classes of origins) of `stride` scores (classes of targets), padded with minus infinity
+    only: Option<S>, // the score, if there is one class on each side: read more often than anything else
     stride: usize,
     labels: usize,
     origins: Classes<S>,
@@ -67,7 +68,7 @@ impl<S: Float> Base<S> {
         };
         let mut scores = AlignedVec::filled(padded(1), S::FORBIDDEN);
         scores[0] = score + S::ZERO; // turns -0 into 0
-        Base { scores, stride: padded(1), labels, origins: all(0), targets: all(1) }
+        Base { only: Some(scores[0]), scores, stride: padded(1), labels, origins: all(0), targets: all(1) }
     }
 
     /// `scores` row by row: as many classes of targets as there are scores in a row.
@@ -96,7 +97,8 @@ impl<S: Float> Base<S> {
             row.iter_mut().zip(given).for_each(|(own, &score)| *own = score + S::ZERO);
         }
         let (origins, targets) = (Classes::new(from, origins), Classes::new(to, targets));
-        let mut base = Base { scores: own, stride, labels, origins, targets };
+        let only = (origins.sizes.len() == 1 && targets.sizes.len() == 1).then(|| own[0]);
+        let mut base = Base { scores: own, only, stride, labels, origins, targets };
         for c in 0..base.origins.sizes.len() {
             (base.origins.best[c], base.origins.magnitudes[c]) = base.line(Side::Row, c).summary();
         }
@@ -109,7 +111,7 @@ impl<S: Float> Base<S> {
     /// The score, if there is only one class on each side.
     #[inline(always)]
     pub(super) fn only(&self) -> Option<S> {
-        (self.origins.of.is_empty() && self.targets.of.is_empty()).then(|| self.scores[0])
+        self.only
     }
 
     /// The score of a pair.
