@@ -1,7 +1,7 @@
 //! `kbest tag`: text in, labels out.
 
 use crate::failure::{Failure, Result};
-use crate::output::{Counted, Output};
+use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{Constraints, Data, Source, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, Writer};
@@ -64,6 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let threads = threads(arguments.threads)?;
     let decoder = Decoder::by_name(&arguments.decoder)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
+    if let Some(output) = &arguments.output {
+        let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
+        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+    }
     let model = Arc::new(Model::load_any(&arguments.model)?);
     let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
     let mut output = Output::create(arguments.output.as_deref())?;

@@ -63,7 +63,7 @@ impl Report {
     }
 
     /// Prints a line on stderr, unless quiet; a closed stderr is ignored.
-    fn say(&self, line: &str) {
+    pub(super) fn say(&self, line: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{line}");
         }
@@ -83,10 +83,6 @@ impl Report {
             grouped(self.told.node_features + self.told.edge_features),
             took.as_secs_f64()
         ));
-    }
-
-    pub(super) fn resumed(&self, epochs: usize) {
-        self.say(&format!("resuming after epoch {epochs}"));
     }
 
     pub(super) fn epoch(&mut self, schedule: &Schedule, end: &EpochEnd<'_, Model>, took: Duration) {

@@ -64,6 +64,14 @@ impl Model {
         self.sections()?.save(path.as_ref())
     }
 
+    /// The same with one more remark in [`Model::about`].
+    ///
+    /// # Errors
+    /// As for [`Model::save`].
+    pub fn save_with_remark(&self, path: impl AsRef<Path>, name: &str, text: &str) -> Result<()> {
+        self.sections_with(Some((name, text)))?.save(path.as_ref())
+    }
+
     /// Maps a file written by [`Model::save`].
     ///
     /// The file must not be changed in place while the model is in use; replacing it by another, as [`Model::save`]
@@ -102,10 +110,23 @@ impl Model {
         from_container(&Container::from_bytes(bytes, name, MODEL)?, name, None)
     }
 
+    /// The same for a kernel that is not one of ours, as [`Model::load_with_kernel`].
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    pub fn from_bytes_with_kernel(bytes: &[u8], name: &str, kernel: Arc<dyn TokenKernel>) -> Result<Self> {
+        from_container(&Container::from_bytes(bytes, name, MODEL)?, name, Some(&kernel))
+    }
+
     fn sections(&self) -> Result<ContainerWriter<'_>> {
+        self.sections_with(None)
+    }
+
+    fn sections_with(&self, remark: Option<(&str, &str)>) -> Result<ContainerWriter<'_>> {
         let mut writer = ContainerWriter::new(MODEL);
+        let remark = remark.into_iter().flat_map(|(name, text)| [name, text]);
         let about = self.about().iter().flat_map(|(name, text)| [name.as_str(), text]);
-        write_list(&mut writer, ABOUT, about)?;
+        write_list(&mut writer, ABOUT, about.chain(remark))?;
         if let Some(text) = self.text_format() {
             write_list(&mut writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
         }
@@ -161,6 +182,7 @@ pub(super) fn from_container(
     kernel: Option<&Arc<dyn TokenKernel>>,
 ) -> Result<Model> {
     file.expect_only(&known_sections())?;
+    expect_used(file)?;
     let names = read_list(file, LABELS)?;
     let labels = LabelSet::from_names(&names);
     if labels.len() != names.len() {
@@ -228,6 +250,33 @@ fn known_sections() -> Vec<&'static str> {
         &singles,
     ]
     .concat()
+}
+
+/// Rejects sections that nothing would read: those of another source of features, and groups without their first section.
+fn expect_used(file: &Container) -> Result<()> {
+    let source = file.text(SOURCE)?;
+    let of_sources: [(&[&str], &[&str]); 3] = [
+        (&[TEMPLATE], &["template"]),
+        (&PATTERNS, &["patterns", "lone-patterns"]),
+        (&[NUMBERS], &["numbers"]),
+    ];
+    for (sections, owners) in of_sources {
+        if !owners.contains(&source.as_str())
+            && let Some(section) = sections.iter().find(|section| file.has(section))
+        {
+            let expected = format!("only sections of features `{source}`");
+            return Err(file.error(expected, format!("section `{section}`")));
+        }
+    }
+    for group in [&PARTS[..], &support::SECTIONS] {
+        if !file.has(group[0])
+            && let Some(section) = group.iter().find(|section| file.has(section))
+        {
+            let expected = format!("a section `{}` beside `{section}`", group[0]);
+            return Err(file.error(expected, "none"));
+        }
+    }
+    Ok(())
 }
 
 fn read_text_format(file: &Container) -> Result<TextFormat> {

@@ -3,9 +3,15 @@
 
 use super::{Standing, Trainer, TrainingSet};
 use crate::error::{Error, Result};
+use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+
+/// Whether these are the first bytes of a checkpoint.
+pub fn is_checkpoint(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
 
 /// A hash of bytes that is the same everywhere (FNV-1a).
 #[derive(Debug, Clone, Copy)]
@@ -22,23 +28,55 @@ impl Fingerprint {
         }
         self
     }
+
+    /// The same for eight bytes at once.
+    fn word(self, word: u64) -> Self {
+        Fingerprint((self.0 ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29))
+    }
 }
 
-/// Distinguishes training sets and options. `options` is any text that describes what else the run depends on.
+/// Distinguishes training sets and options: labels, features with their names and values, weights, and where features come
+/// from. `options` is any text that describes what else the run depends on.
 pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
-    let mut hash = Fingerprint::new().add(options.as_bytes());
+    let extractor = data.extractor();
+    let mut hash = Fingerprint::new().add(options.as_bytes()).add(&[0]);
+    hash = hash.add(format!("{:?}", extractor.source()).as_bytes());
     for name in data.labels().names() {
         hash = hash.add(name.as_bytes()).add(&[0]);
     }
-    for features in [data.extractor().nodes(), data.extractor().edges()] {
-        hash = hash.add(&(features.len() as u64).to_le_bytes());
+    for features in [extractor.nodes(), extractor.edges(), extractor.frequent_words()] {
+        hash = hash.word(features.len() as u64);
+        for key in features.keys() {
+            hash = hash.add(key).add(&[0]);
+        }
     }
     for example in data.examples() {
-        hash = hash.add(&example.weight.to_le_bytes());
-        for (t, y) in example.gold.iter().enumerate() {
-            hash = hash.add(&y.to_le_bytes());
-            if let Some(first) = example.features.nodes(t).first() {
-                hash = hash.add(&first.to_le_bytes());
+        hash = hash.word(example.gold.len() as u64).word(example.weight.to_bits());
+        for (t, &y) in example.gold.iter().enumerate() {
+            let features = &example.features;
+            hash = hash.word(y.into()).word(features.nodes(t).len() as u64);
+            for &id in features.nodes(t).iter().chain(features.edges(t)) {
+                hash = hash.word(id.into());
+            }
+            for value in features.values(t).into_iter().flatten() {
+                hash = hash.word(value.to_bits());
+            }
+        }
+    }
+    hash.0
+}
+
+/// Distinguishes sequences, such as held-out data: their cells, values, labels and weights.
+pub fn fingerprint_of_sequences(sequences: &[Sequence]) -> u64 {
+    let mut hash = Fingerprint::new();
+    for sequence in sequences {
+        hash = hash.word(sequence.len() as u64).word(sequence.weight().to_bits());
+        for t in 0..sequence.len() {
+            for cell in sequence.cells(t).chain(sequence.label(t)) {
+                hash = hash.add(cell.as_bytes()).add(&[0]);
+            }
+            for value in sequence.values(t).into_iter().flatten() {
+                hash = hash.word(value.to_bits());
             }
         }
     }

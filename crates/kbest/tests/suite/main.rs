@@ -18,6 +18,7 @@ mod dual;
 mod evaluate;
 mod features;
 mod funnel_page;
+mod fuzz_replay;
 mod held_lattices;
 mod import;
 mod import_fixtures;
