@@ -13,7 +13,7 @@
 //! | [`BaumWelch`] | computes an HMM's expectations over unlabelled sequences, and counts those |
 //!
 //! Perceptrons and CRFs train any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features
-//! that are Rust functions, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
+//! that are Rust functions, a [`SegmentTrainingSet`] of segments, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
 //! kernel. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
