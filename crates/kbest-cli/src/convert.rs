@@ -1,6 +1,8 @@
 //! `kbest convert`: from models of other programs to kbest models, and from any model to safetensors.
 
 use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::output::keep_inputs;
 use crate::table::grouped;
 use clap::{Args, ValueEnum};
 use kbest::model::AnyModel;
@@ -41,10 +43,8 @@ enum Target {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { input, output, .. } = arguments;
-    if same_file(input, output) {
-        let problem = "expected an output file different from the input, got the same file";
-        return Err(Failure::input(&output.display().to_string(), problem));
-    }
+    keep_inputs(output, [input.as_path()])?;
+    interrupt::on_end_remove_unfinished(output);
     let is_safetensors = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors"));
     let by_ending = if is_safetensors { Target::Safetensors } else { Target::Kbest };
     let model = match AnyModel::load(input)? {
@@ -69,14 +69,6 @@ fn segments(arguments: &Arguments, model: &SegmentModel, by_ending: Target) -> R
         return Err(Failure::input(&arguments.input.display().to_string(), problem));
     }
     Ok(model.save(&arguments.output)?)
-}
-
-/// Follows links; a file that does not exist differs from every other.
-pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
 }
 
 fn summary(model: &Model, output: &Path) -> String {

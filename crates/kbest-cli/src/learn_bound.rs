@@ -1,8 +1,7 @@
 //! `kbest learn-bound`: from a model of segments and unlabelled text to a model that can be searched faster.
 
-use crate::convert::same_file;
 use crate::failure::{Failure, Result};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, keep_inputs};
 use crate::table::grouped;
 use crate::text::{Data, read_unlabelled};
 use clap::Args;
@@ -78,11 +77,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { files, model, output, .. } = arguments;
-    if let Some(input) = files.iter().chain([model]).find(|input| same_file(input, output)) {
-        let problem =
-            format!("expected an output file different from {}, got the same file", input.display());
-        return Err(Failure::input(&output.display().to_string(), problem));
-    }
+    keep_inputs(output, files.iter().chain([model]).map(PathBuf::as_path))?;
     let options = BoundOptions {
         norm: arguments.norm.parse()?,
         delta: arguments.delta,

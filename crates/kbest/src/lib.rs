@@ -156,9 +156,11 @@ mod tagger;
 pub mod template;
 #[cfg(feature = "text")]
 pub mod train;
+#[cfg(feature = "gzip")]
+mod unpack;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
-pub use error::{Error, Result, SystemError};
+pub use error::{Error, Result, SystemError, escaped};
 pub use kernel::Float;
 pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};

@@ -34,7 +34,16 @@ struct SegmentCase {
 
 impl SegmentCase {
     fn random(seed: u64, positions: usize, labels: usize) -> Self {
-        let chain = Case::random(seed, positions, labels);
+        Self::over(Case::random(seed, positions, labels))
+    }
+
+    /// Over a chain of any family.
+    fn wild(seed: u64, positions: usize, labels: usize) -> Self {
+        Self::over(Case::wild(seed, positions, labels).0)
+    }
+
+    fn over(chain: Case) -> Self {
+        let seed = chain.seed;
         let mut random = Random::new(seed ^ 0x5e9);
         let r = &mut random;
         let (positions, labels) = (chain.positions, chain.labels);
@@ -301,6 +310,31 @@ fn decoders_agree_on_long_lattices() {
 }
 
 /// Sums over all segmentations, one by one.
+/// Segments over chains of every family. Durations and explicit scores are small: a chain in range leaves room for them.
+fn wild(seed: u64, single: &mut SegmentScratch<f32>, double: &mut SegmentScratch<f64>) {
+    let case = SegmentCase::wild(seed, 12, 6);
+    if !case.chain.is_out_of_range::<f32>() {
+        all_agree(&case, single);
+    }
+    all_agree(&case, double);
+}
+
+#[test]
+fn wild_segments() {
+    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    (0..400).for_each(|seed| wild(seed, &mut single, &mut double));
+}
+
+/// `make soak`: one segment lattice for every ten lattices.
+#[test]
+#[ignore = "long: run by `make soak`"]
+fn soak() {
+    let seeds = common::soak_seeds();
+    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let count = seeds.clone().step_by(10).map(|seed| wild(seed, &mut single, &mut double)).count();
+    println!("{count} segment lattices (every tenth of the seeds {seeds:?}), f32 and f64: all agree");
+}
+
 fn marginals_are_right<S: Float>(case: &SegmentCase) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
@@ -412,6 +446,17 @@ fn bounds_leave_out_lengths() {
     let plan = SegmentPlan::of(&lattice);
     assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
     assert!(plan.explain().contains("segments up to 400"), "{plan}");
+}
+
+#[test]
+fn scores_out_of_range_are_refused() {
+    let edges = Edges::uniform(1, 0.0f32).unwrap();
+    let lattice = || SegmentLattice::new(Lattice::new(vec![1e37f32; 3], &edges).unwrap());
+    let refused = |made: kbest::Result<SegmentLattice<'_, f32>>| matches!(made, Err(Error::Range { .. }));
+    assert!(lattice().with_durations(vec![1e37]).is_ok());
+    assert!(refused(lattice().with_durations(vec![3e37])), "four boundaries");
+    assert!(refused(lattice().with_scores(1, vec![3e37; 3])));
+    assert!(refused(lattice().with_score_function(vec![3e37], 3e37, |_, _, _| 3e37)));
 }
 
 #[test]

@@ -68,6 +68,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    for (option, least) in [("--min-accuracy", arguments.min_accuracy), ("--min-f1", arguments.min_f1)] {
+        if let Some(least) = least.filter(|least| !(0.0..=1.0).contains(least)) {
+            return Err(Failure::Usage(format!("{option}: expected a share from 0 to 1, got {least}")));
+        }
+    }
     let mut tally = None;
     let evaluation = match &arguments.model {
         Some(path) => match AnyModel::load(path)? {

@@ -4,7 +4,7 @@ mod segments;
 mod spans;
 
 use crate::failure::{Failure, Result};
-use crate::output::{Counted, Output};
+use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{Bound, Constraints, Data, Source, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, TextFormat, Writer};
@@ -76,6 +76,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
     let threads = threads(arguments.threads)?;
+    if let Some(output) = &arguments.output {
+        let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
+        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+    }
     match AnyModel::load(&arguments.model)? {
         AnyModel::Positions(model) => {
             arguments.bound.refuse_for_positions()?;

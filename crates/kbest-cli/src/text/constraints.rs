@@ -19,6 +19,11 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
+    /// Rules that may be files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.constraints.iter().map(Path::new)
+    }
+
     /// A tagger that obeys the constraints.
     pub(crate) fn tagger(&self, model: &Arc<Model>, decoder: Decoder) -> Result<Tagger> {
         let tagger = Tagger::new(model.clone()).with_decoder(decoder);

@@ -168,6 +168,11 @@ impl Algorithm {
         hidden.then_some(FeatureSource::Preset(Preset::Hmm))
     }
 
+    /// The lexicons that it reads.
+    pub(super) fn lexicons(&self) -> &[std::path::PathBuf] {
+        self.segments.lexicons()
+    }
+
     /// Whether it trains models of segments.
     pub(super) fn is_of_segments(&self) -> bool {
         Name::SEGMENTS.contains(&self.algorithm)

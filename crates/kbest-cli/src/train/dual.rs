@@ -21,17 +21,17 @@ enum Loss {
 
 #[derive(Debug, Args)]
 pub(super) struct Dual {
-    /// dual: similarity of two tokens: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
+    /// dual: how alike two tokens are: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
-    /// dual: minimize errors one by one, violated margins that grow with the number of errors, or violated margins of 1 whose
-    /// price grows with it [default: perceptron]
+    /// dual: what to minimize: errors (perceptron), or the extent to which wrong labels come too close to the right ones,
+    /// where the number of errors scales the margin or the price of missing it (slack) [default: perceptron]
     #[arg(long, value_enum, value_name = "LOSS")]
     loss: Option<Loss>,
     /// dual with --loss perceptron: keep the last coefficients instead of their average
     #[arg(long)]
     no_averaging: bool,
-    /// dual with --loss margin or slack: price of violated margins [default: 100]
+    /// dual with --loss margin or slack: price of missed margins [default: 100]
     #[arg(long = "C", value_name = "C")]
     c: Option<f64>,
     /// dual with --loss margin or slack: stop when the duality gap is at most this share of the objective [default: 0.01]
@@ -70,22 +70,32 @@ impl Dual {
         self.loss() != Loss::Perceptron
     }
 
-    /// Refuses options that would have no effect.
+    /// Refuses options that would have no effect, and numbers that make no sense.
     pub(super) fn check(&self, threads: Option<usize>) -> Result<()> {
         self.kernel()?;
-        let refuse = |option: &str, expected: &str| {
-            Err(Failure::Usage(format!("{option}: expected with --loss {expected}, got another")))
+        let threads = threads.is_some_and(|threads| threads != 1);
+        // A removed token would leave dual variables that no longer add up: neither objective nor gap would mean anything.
+        let of_perceptron = [
+            ("--no-averaging", self.no_averaging),
+            ("--budget", self.budget.is_some()),
+            ("--threads", threads && self.is_max_margin()),
+        ];
+        let of_margin = [("--C", self.c.is_some()), ("--gap", self.gap.is_some())];
+        let (foreign, owner) = match self.is_max_margin() {
+            true => (&of_perceptron[..], "perceptron"),
+            false => (&of_margin[..], "margin or slack"),
         };
-        if self.is_max_margin() {
-            if self.no_averaging || self.budget.is_some() {
-                let option = if self.no_averaging { "--no-averaging" } else { "--budget" };
-                return refuse(option, "perceptron");
+        if let Some((option, _)) = foreign.iter().find(|(_, given)| *given) {
+            let got = self.loss().to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned());
+            return Err(Failure::Usage(format!("{option}: expected --loss {owner}, got {got}")));
+        }
+        for (option, number) in [("--C", self.c), ("--gap", self.gap)] {
+            if let Some(number) = number.filter(|number| !(*number > 0.0 && number.is_finite())) {
+                return Err(Failure::Usage(format!("{option}: expected a number above 0, got {number}")));
             }
-            if threads.is_some_and(|threads| threads != 1) {
-                return refuse("--threads", "perceptron");
-            }
-        } else if self.c.is_some() || self.gap.is_some() {
-            return refuse(if self.c.is_some() { "--C" } else { "--gap" }, "margin or slack");
+        }
+        if self.budget == Some(0) {
+            return Err(Failure::Usage("--budget: expected at least 1, got 0".into()));
         }
         Ok(())
     }

@@ -1,29 +1,35 @@
 //! `kbest train`: labelled text in, a model out.
 //!
 //! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
-//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there.
+//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there. See
+//! `beside.rs`.
 
 mod algorithm;
-mod checkpoint;
+mod beside;
 mod dual;
 mod product;
 mod report;
 mod segments;
 
 use crate::failure::{Failure, Result};
-use crate::output::{Output, Progress};
-use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
+use crate::output::{Output, Progress, keep_inputs};
+use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
 use algorithm::Algorithm;
-use checkpoint::Checkpoint;
+use beside::{Checkpoint, Lock};
 use clap::Args;
 use kbest::feature::{FeatureSource, Numbers, Preset};
-use kbest::train::{EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy, fingerprint};
+use kbest::train::{
+    EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy, fingerprint, fingerprint_of_sequences,
+};
 use kbest::{Model, Sequence, Template};
 use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The feature set whose scale is fitted to the data.
+const NUMBERS: &str = "numbers";
 
 /// Train a model on labelled text
 #[derive(Debug, Args)]
@@ -109,12 +115,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
     check(arguments)?;
+    let _lock = Lock::take(&arguments.model)?;
     if arguments.algorithm.is_unsupervised() {
         return run_without_labels(arguments, begun);
     }
-    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
+    let numbers = arguments.features.as_deref() == Some(NUMBERS);
+    let check = numbers.then_some(&Numbers::check_cells as CheckSequence<'_>);
+    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, check)?;
     let dev = match &arguments.dev {
-        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
         None => None,
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
@@ -124,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let data = Arc::new(data);
         report.segments(&data, begun.elapsed());
         let mut trainer = arguments.algorithm.segment_trainer(&data)?;
-        let key = fingerprint(&*data, &arguments.algorithm.depends_on());
+        let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
         let run =
             Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
         return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
@@ -132,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let data = Arc::new(arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
     let mut trainer = arguments.algorithm.trainer(&data)?;
-    let key = fingerprint(&*data, &arguments.algorithm.depends_on());
+    let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
     let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
     run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
         let measured_on =
@@ -170,15 +179,12 @@ impl Run<'_> {
         let cores = text::threads(None)?;
         let mut measure = dev.map(|dev| move |model: &Arc<M>| M::accuracy(model, dev, cores));
         let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
-        let checkpoint = Checkpoint::new(&arguments.model, key);
-        let standing = if arguments.resume { checkpoint.resume(trainer)? } else { Standing::default() };
-        if standing.epochs > 0 {
-            report.resumed(standing.epochs);
-        }
+        let checkpoint = Checkpoint::new(&arguments.model, key)?;
+        let standing = resume(arguments, &checkpoint, trainer, &report)?;
         let standing =
             learn(&schedule, trainer, standing, measure, sequences, Some(&checkpoint), &mut report)?;
         let model = match dev {
-            Some(_) if standing.best.is_some() => M::load(checkpoint.best())?,
+            Some(_) if standing.best.is_some() => checkpoint.best()?,
             _ => trainer.model()?,
         };
         let model = polish(model, &mut report)?;
@@ -186,6 +192,35 @@ impl Run<'_> {
         checkpoint.remove();
         report.finish(&arguments.model, begun.elapsed())
     }
+}
+
+/// Everything that the course of training depends on besides the data, as text.
+fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
+    let dev = dev.map(fingerprint_of_sequences);
+    format!("{} {} {dev:?}", arguments.algorithm.depends_on(), arguments.min_frequency)
+}
+
+/// The standing that training begins with.
+fn resume<M: Product>(
+    arguments: &Arguments,
+    checkpoint: &Checkpoint,
+    trainer: &mut (dyn Trainer<Model = M> + 'static),
+    report: &Report,
+) -> Result<Standing> {
+    if !arguments.resume {
+        if checkpoint.exists() {
+            report.say(
+                "starting over: the checkpoint of an earlier run is replaced (--resume would go on from it)",
+            );
+        }
+        return Ok(Standing::default());
+    }
+    let standing = checkpoint.resume(trainer)?;
+    report.say(&match &standing {
+        Some(standing) => format!("resuming after epoch {}", standing.epochs),
+        None => "no checkpoint to resume from: starting at the beginning".into(),
+    });
+    Ok(standing.unwrap_or_default())
 }
 
 /// Trains on unlabelled text. No checkpoint: a round is short, and there is no held-out data.
@@ -231,6 +266,12 @@ fn check(arguments: &Arguments) -> Result<()> {
             )));
         }
     }
+    let inputs = || {
+        let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
+        let lexicons = arguments.algorithm.lexicons();
+        files.chain(&arguments.dev).chain(&arguments.template).chain(lexicons).map(PathBuf::as_path)
+    };
+    beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
     Ok(())
 }
@@ -286,7 +327,7 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
     }
     if let Some(name) = &arguments.features {
         return Ok(match name.as_str() {
-            "numbers" => FeatureSource::Numbers(Numbers::fit(sequences)?),
+            NUMBERS => FeatureSource::Numbers(Numbers::fit(sequences)?),
             name => FeatureSource::Preset(Preset::by_name(name)?),
         });
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// A model that training can write, read again and measure.
 pub(super) trait Product: Sized + 'static {
     fn save(&self, path: &Path) -> Result<()>;
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()>;
     fn load(path: &Path) -> Result<Self>;
     /// The share of positions that it labels correctly.
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
@@ -19,6 +20,10 @@ pub(super) trait Product: Sized + 'static {
 impl Product for Model {
     fn save(&self, path: &Path) -> Result<()> {
         Model::save(self, path)
+    }
+
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()> {
+        Model::save_with_remark(self, path, name, text)
     }
 
     fn load(path: &Path) -> Result<Self> {
@@ -39,6 +44,10 @@ impl Product for Model {
 impl Product for SegmentModel {
     fn save(&self, path: &Path) -> Result<()> {
         SegmentModel::save(self, path)
+    }
+
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()> {
+        SegmentModel::save_with_remark(self, path, name, text)
     }
 
     fn load(path: &Path) -> Result<Self> {

@@ -73,7 +73,7 @@ impl Report {
     }
 
     /// Prints a line on stderr, unless quiet; a closed stderr is ignored.
-    fn say(&self, line: &str) {
+    pub(super) fn say(&self, line: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{line}");
         }
@@ -125,10 +125,6 @@ impl Report {
             grouped(data.segments()),
             grouped(data.features().keys().len())
         ));
-    }
-
-    pub(super) fn resumed(&self, epochs: usize) {
-        self.say(&format!("resuming after epoch {epochs}"));
     }
 
     pub(super) fn epoch<M>(&mut self, schedule: &Schedule, end: &EpochEnd<'_, M>, took: Duration) {

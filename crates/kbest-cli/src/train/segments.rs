@@ -39,6 +39,11 @@ impl SegmentArguments {
         ]
     }
 
+    /// The files of lexicons.
+    pub(super) fn lexicons(&self) -> &[PathBuf] {
+        &self.lexicon
+    }
+
     /// The options of the training set; lexicons are read.
     pub(super) fn options(&self) -> Result<SegmentOptions> {
         if self.longest_segment == Some(0) {

@@ -81,6 +81,14 @@ impl AnyModel {
         }
     }
 
+    /// Where the model comes from.
+    pub fn about(&self) -> &[(String, String)] {
+        match self {
+            AnyModel::Positions(model) => model.about(),
+            AnyModel::Segments(model) => model.about(),
+        }
+    }
+
     /// The model of positions that the caller needs.
     fn positions(self, name: &str) -> Result<Model> {
         match self {

@@ -65,6 +65,14 @@ impl Model {
         self.sections()?.save(path.as_ref())
     }
 
+    /// The same with one more remark in [`Model::about`].
+    ///
+    /// # Errors
+    /// As for [`Model::save`].
+    pub fn save_with_remark(&self, path: impl AsRef<Path>, name: &str, text: &str) -> Result<()> {
+        self.sections_with(Some((name, text)))?.save(path.as_ref())
+    }
+
     /// Maps a file written by [`Model::save`].
     ///
     /// The file must not be changed in place while the model is in use; replacing it by another, as [`Model::save`]
@@ -103,10 +111,23 @@ impl Model {
         from_container(&Container::from_bytes(bytes, name, MODEL)?, name, None)
     }
 
+    /// The same for a kernel that is not one of ours, as [`Model::load_with_kernel`].
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    pub fn from_bytes_with_kernel(bytes: &[u8], name: &str, kernel: Arc<dyn TokenKernel>) -> Result<Self> {
+        from_container(&Container::from_bytes(bytes, name, MODEL)?, name, Some(&kernel))
+    }
+
     fn sections(&self) -> Result<ContainerWriter<'_>> {
+        self.sections_with(None)
+    }
+
+    fn sections_with<'a>(&'a self, remark: Option<(&'a str, &'a str)>) -> Result<ContainerWriter<'a>> {
         let mut writer = ContainerWriter::new(MODEL);
         Common {
             about: self.about(),
+            remark,
             text_format: self.text_format(),
             labels: self.labels(),
             extractor: self.extractor(),
@@ -138,6 +159,7 @@ impl Model {
 /// What models of positions and of segments have in common.
 pub(super) struct Common<'a> {
     pub(super) about: &'a [(String, String)],
+    pub(super) remark: Option<(&'a str, &'a str)>, // one more
     pub(super) text_format: Option<&'a TextFormat>,
     pub(super) labels: &'a LabelSet,
     pub(super) extractor: &'a Extractor,
@@ -147,9 +169,10 @@ pub(super) struct Common<'a> {
 
 impl<'a> Common<'a> {
     pub(super) fn write(self, writer: &mut ContainerWriter<'a>) -> Result<()> {
-        let Common { about, text_format, labels, extractor, nodes, edges } = self;
+        let Common { about, remark, text_format, labels, extractor, nodes, edges } = self;
         let about = about.iter().flat_map(|(name, text)| [name.as_str(), text]);
-        write_list(writer, ABOUT, about)?;
+        let remark = remark.into_iter().flat_map(|(name, text)| [name, text]);
+        write_list(writer, ABOUT, about.chain(remark))?;
         if let Some(text) = text_format {
             write_list(writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
         }
@@ -190,6 +213,7 @@ pub(super) fn from_container(
         return Err(file.error("a model of single positions", "one of segments"));
     }
     file.expect_only(&known_sections())?;
+    expect_used(file)?;
     let labels = read_labels(file)?;
     let wrong = |got: &str| file.error("a model", got);
     let label_parts = file.has(PARTS[0]).then(|| read_label_parts(file)).transpose()?;
@@ -245,6 +269,33 @@ pub(super) fn common_sections() -> Vec<&'static str> {
 /// The names of all sections that a model can have.
 fn known_sections() -> Vec<&'static str> {
     [&common_sections()[..], &PARTS, &support::SECTIONS, &[VOTERS]].concat()
+}
+
+/// Rejects sections that nothing would read: those of another source of features, and groups without their first section.
+pub(super) fn expect_used(file: &Container) -> Result<()> {
+    let source = file.text(SOURCE)?;
+    let of_sources: [(&[&str], &[&str]); 3] = [
+        (&[TEMPLATE], &["template"]),
+        (&PATTERNS, &["patterns", "lone-patterns"]),
+        (&[NUMBERS], &["numbers"]),
+    ];
+    for (sections, owners) in of_sources {
+        if !owners.contains(&source.as_str())
+            && let Some(section) = sections.iter().find(|section| file.has(section))
+        {
+            let expected = format!("only sections of features `{source}`");
+            return Err(file.error(expected, format!("section `{section}`")));
+        }
+    }
+    for group in [&PARTS[..], &support::SECTIONS] {
+        if !file.has(group[0])
+            && let Some(section) = group.iter().find(|section| file.has(section))
+        {
+            let expected = format!("a section `{}` beside `{section}`", group[0]);
+            return Err(file.error(expected, "none"));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn read_labels(file: &Container) -> Result<LabelSet> {

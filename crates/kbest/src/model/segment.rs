@@ -15,7 +15,7 @@
 //!
 //! **When not.** If labels are not segments, or segments are no more than their positions: then a [`Model`](super::Model).
 
-use super::{EdgeWeights, NodeWeights, Row};
+use super::{EdgeWeights, NodeWeights};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use crate::feature::segment::{SegmentFeatures, SegmentKind};
@@ -24,6 +24,7 @@ use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 use crate::scheme::Spelling;
 use crate::segment::LearnedBound;
+use std::collections::BTreeSet;
 
 /// The columns of a feature of positions: all positions of a segment, its first, its last.
 pub const PLACES: usize = 3;
@@ -229,50 +230,85 @@ pub(crate) fn allowed<S: crate::kernel::Float>(mut edges: Edges<S>, spelling: &S
 
 /// Upper bounds of the sum of a segment's own features by length and label, and a bound of its magnitude.
 ///
-/// A segment has at most one feature of each kind (of each lexicon, one), so the best of each kind add up to a bound; the
-/// text has as many words as the segment has positions. Sums are rounded up, because `f32` sums may be.
+/// A segment has at most one feature of each kind, and of each lexicon, so the best of each add up to a bound. Texts and shapes
+/// have as many words as the segment has positions, so their best are found length by length; so are labels that texts are known
+/// for, and lexicons: where no known text has this length, they add nothing. The scores are sums in `f32` of as many terms as
+/// there are kinds and lexicons: `slack` covers their rounding.
 fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64) {
-    let labels = parts.labels.len();
-    let keys = parts.features.keys();
-    let mut by_kind = vec![vec![0.0f64; labels]; SegmentKind::NAMES.len()];
-    let mut by_length = vec![0.0f64; longest * labels]; // the best text of each length
-    let mut lexicons = vec![0.0f64; labels];
-    let mut magnitude = 0.0f64;
-    let mut largest = vec![0.0f64; SegmentKind::NAMES.len()];
+    let (labels, keys) = (parts.labels.len(), parts.features.keys());
+    let mut of_any_length = vec![0.0f64; SegmentKind::NAMES.len() * labels]; // the best of each kind
+    let mut of_length = vec![0.0f64; SegmentKind::NAMES.len() * longest * labels];
+    let mut largest = [0.0f64; SegmentKind::NAMES.len()];
+    let mut lexicons: Vec<FeatureId> = Vec::new();
+    let raise = |best: &mut [f64], id: FeatureId| {
+        for (y, weight) in parts.weights.row(id).iter() {
+            best[y as usize] = best[y as usize].max(weight.into());
+        }
+    };
+    let words = |text: &[u8]| text.iter().filter(|&&byte| byte == b' ').count() + 1;
+    let row = |kind: SegmentKind, length: usize| ((kind as usize * longest + length - 1) * labels, labels);
     for (id, key) in (0..).zip(keys.keys()) {
         let Some(kind) = SegmentKind::of_key(key) else { continue };
-        let row = weights_of(&parts.weights, id);
-        let most = row.iter().map(|(_, weight)| f64::from(weight.abs())).fold(0.0, f64::max);
+        let weights = parts.weights.row(id);
+        let magnitude = weights.iter().map(|(_, weight)| f64::from(weight.abs())).fold(0.0, f64::max);
+        let of_kind = &mut largest[kind as usize];
         match kind {
-            SegmentKind::Lexicon => magnitude += most,
-            kind => largest[kind as usize] = largest[kind as usize].max(most),
+            SegmentKind::Lexicon => {
+                *of_kind += magnitude;
+                lexicons.push(id);
+            }
+            _ => *of_kind = of_kind.max(magnitude),
         }
-        for (y, weight) in row {
-            let (y, weight) = (y as usize, f64::from(weight));
-            match kind {
-                SegmentKind::Text => {
-                    let length = key.iter().filter(|&&byte| byte == b' ').count() + 1;
-                    if let Some(best) = by_length.get_mut((length - 1) * labels + y) {
-                        *best = best.max(weight);
-                    }
+        match kind {
+            SegmentKind::Known | SegmentKind::Lexicon => {} // by the texts that have them
+            SegmentKind::Text | SegmentKind::Shape => {
+                let length = words(key);
+                if length <= longest {
+                    let (start, count) = row(kind, length);
+                    raise(&mut of_length[start..][..count], id);
                 }
-                SegmentKind::Lexicon => lexicons[y] += weight.max(0.0),
-                kind => by_kind[kind as usize][y] = by_kind[kind as usize][y].max(weight),
+            }
+            SegmentKind::Similar | SegmentKind::Ends | SegmentKind::Around | SegmentKind::Line => {
+                raise(&mut of_any_length[kind as usize * labels..][..labels], id);
             }
         }
     }
-    magnitude += largest.iter().sum::<f64>();
-    let slack = magnitude * f64::from(f32::EPSILON) * (keys.len().min(1 << 12) as f64 + 8.0);
-    for (i, bound) in by_length.iter_mut().enumerate() {
-        let (y, single) = (i % labels, i < labels);
-        let kinds = SegmentKind::NAMES.iter().map(|&(_, kind)| kind);
-        let possible = kinds.filter(|kind| !(single && *kind == SegmentKind::Ends));
-        *bound += possible.map(|kind| by_kind[kind as usize][y]).sum::<f64>() + lexicons[y] + slack;
+    // Which labels and lexicons the known texts of each length have.
+    let mut seen: BTreeSet<(usize, FeatureId)> = BTreeSet::new();
+    let (starts, features) = parts.features.text_lists();
+    for ((text, &start), &end) in parts.features.texts().keys().zip(starts).zip(&starts[1..]) {
+        let length = words(text);
+        if length <= longest {
+            let list = &features[start as usize..end as usize];
+            seen.extend(list.iter().map(|&id| (length, id)));
+        }
     }
-    (by_length.into_iter().map(|bound| bound as f32 + f32::MIN_POSITIVE).collect(), magnitude)
-}
-
-fn weights_of(weights: &NodeWeights, id: FeatureId) -> Vec<(LabelId, f32)> {
-    let row: Row<'_> = weights.row(id);
-    row.iter().collect()
+    for (length, id) in seen {
+        match keys.key(id).and_then(SegmentKind::of_key) {
+            Some(SegmentKind::Known) => {
+                let (start, count) = row(SegmentKind::Known, length);
+                raise(&mut of_length[start..][..count], id);
+            }
+            Some(SegmentKind::Lexicon) => {
+                let (start, _) = row(SegmentKind::Lexicon, length);
+                for (y, weight) in parts.weights.row(id).iter() {
+                    of_length[start + y as usize] += f64::from(weight.max(0.0));
+                }
+            }
+            _ => {}
+        }
+    }
+    let magnitude: f64 = largest.iter().sum();
+    let terms = SegmentKind::NAMES.len() + lexicons.len();
+    let slack = 2.0 * terms as f64 * f64::from(f32::EPSILON) * magnitude;
+    let bound = |i: usize| {
+        let y = i % labels;
+        let possible = |kind: &SegmentKind| i >= labels || *kind != SegmentKind::Ends; // one word has no two ends
+        let kinds = SegmentKind::NAMES.iter().map(|(_, kind)| *kind).filter(possible);
+        let best = |kind: SegmentKind| {
+            of_any_length[kind as usize * labels + y] + of_length[kind as usize * longest * labels + i]
+        };
+        (kinds.map(best).sum::<f64>() + slack) as f32
+    };
+    ((0..longest * labels).map(bound).collect(), magnitude)
 }

@@ -70,7 +70,15 @@ impl SegmentModel {
     /// # Errors
     /// As for [`Model::save`](super::Model::save).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.sections()?.save(path.as_ref())
+        self.sections(None)?.save(path.as_ref())
+    }
+
+    /// As [`SegmentModel::save`], with one more remark among those about the model.
+    ///
+    /// # Errors
+    /// As for [`SegmentModel::save`].
+    pub fn save_with_remark(&self, path: impl AsRef<Path>, name: &str, text: &str) -> Result<()> {
+        self.sections(Some((name, text)))?.save(path.as_ref())
     }
 
     /// Maps a file written by [`SegmentModel::save`], which must not be changed in place while the model is in use.
@@ -86,7 +94,7 @@ impl SegmentModel {
     /// # Errors
     /// As for [`SegmentModel::save`], except [`Error::Io`].
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        Ok(self.sections()?.to_bytes())
+        Ok(self.sections(None)?.to_bytes())
     }
 
     /// A model from the bytes of its file; `name` is its name in errors.
@@ -97,11 +105,12 @@ impl SegmentModel {
         Self::from_container(&Container::from_bytes(bytes, name, MODEL)?, name)
     }
 
-    fn sections(&self) -> Result<ContainerWriter<'_>> {
+    fn sections<'a>(&'a self, remark: Option<(&'a str, &'a str)>) -> Result<ContainerWriter<'a>> {
         let parts = self.parts();
         let mut writer = ContainerWriter::new(MODEL);
         Common {
             about: &parts.about,
+            remark,
             text_format: parts.text_format.as_ref(),
             labels: &parts.labels,
             extractor: &parts.extractor,
@@ -145,6 +154,7 @@ impl SegmentModel {
             return Err(file.error("a model of segments", "one of single positions"));
         }
         file.expect_only(&[&file::common_sections()[..], &SECTIONS, &bound_file::SECTIONS].concat())?;
+        file::expect_used(file)?;
         let labels = file::read_labels(file)?;
         let columns = labels.len().checked_mul(PLACES).unwrap_or_default();
         let wrong = |got: &str| file.error("a model of segments", got);

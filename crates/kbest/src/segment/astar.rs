@@ -122,7 +122,7 @@ pub(super) fn search<S: Float>(
     let slack = lattice.rounding_slack();
     let sums = &lattice.prepared().sums;
     forward.reset(lattice);
-    let mut asked = Asked::new();
+    let mut asked = Asked::default();
     let mut agenda = BinaryHeap::new();
     let mut best = f64::NEG_INFINITY; // of a complete segmentation
     for y in 0..labels {

@@ -198,13 +198,18 @@ impl<S: Float> SegmentLattice<'_, S> {
         Ok(before.map_or(score, |y| self.chain.with_end_score(score, y)))
     }
 
+    /// An upper bound on the finite magnitude of any segmentation's score.
+    pub(super) fn magnitude(&self) -> f64 {
+        let segments = self.positions() as f64 + 1.0;
+        self.chain.path_magnitude() + segments * self.magnitudes.iter().sum::<f64>()
+    }
+
     /// How far two sums over the same segmentation may lie apart when their additions are ordered differently.
     ///
     /// A segmentation has at most `T` segments. Each adds two roundings in the score's own type and four in `f64`, of
     /// numbers that are at most `magnitude` (with the node sums in `f64`: three times that). Two such sums are compared.
     pub fn rounding_slack(&self) -> f64 {
-        let segments = self.positions() as f64 + 1.0;
-        let magnitude = self.chain.path_magnitude() + segments * self.magnitudes.iter().sum::<f64>();
+        let (segments, magnitude) = (self.positions() as f64 + 1.0, self.magnitude());
         let relative = 2.0 * segments * (2.0 * S::UNIT_ROUNDOFF + 12.0 * f64::UNIT_ROUNDOFF);
         if relative >= 0.5 { 4.0 * magnitude } else { 2.0 * magnitude * relative / (1.0 - relative) }
     }

@@ -5,7 +5,7 @@ use super::learned::LearnedEstimate;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Held, Lattice};
+use crate::lattice::{Held, Lattice, check_range};
 use crate::score::Score;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -124,21 +124,21 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// Sets the scores of lengths, `W x L` row-major: `durations[(length - 1) * L + label]`. No segment is longer than `W`.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    /// [`Error::Shape`], [`Error::IllegalScore`] or [`Error::Range`].
     pub fn with_durations(mut self, durations: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let durations = durations.into();
         let (rows, magnitude) = self.check_rows("durations", &durations)?;
         self.magnitudes[0] = magnitude;
         self.longest = self.longest.min(rows);
         self.durations = Some(durations);
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Sets a score for each segment, `T x W x L` row-major: `scores[(start * W + length - 1) * L + label]`. No segment is
     /// longer than `W`; what lies beyond the end of the sequence is not read.
     ///
     /// # Errors
-    /// [`Error::Shape`], [`Error::IllegalScore`], and [`Error::Argument`] for `W = 0`.
+    /// [`Error::Shape`], [`Error::IllegalScore`], [`Error::Range`], and [`Error::Argument`] for `W = 0`.
     pub fn with_scores(mut self, longest: usize, scores: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let scores = scores.into();
         let (positions, labels) = (self.positions(), self.labels());
@@ -160,7 +160,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         }
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Array { longest, scores };
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Lets a function score each segment: `score(start, end, label)`, never more than `bounds[(length - 1) * L + label]`
@@ -171,7 +171,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// its bound panics in a debug build, and may return a worse segmentation in a release build.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`], for the bounds; `magnitude`, the largest finite absolute value that
+    /// [`Error::Shape`] or [`Error::IllegalScore`], for the bounds; [`Error::Range`]; `magnitude`, the largest finite absolute value that
     /// the function returns, must be a finite number ([`Error::Argument`]): it sizes the allowance for rounding.
     pub fn with_score_function(
         mut self,
@@ -191,7 +191,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.magnitudes[1] = magnitude;
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Lets no segment be longer than this.
@@ -250,6 +250,12 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         }
         let place = |i: usize| format!("{what}, length {}, label {}", i / labels + 1, i % labels);
         Ok((scores.len() / labels, checked_magnitude(scores, place)?))
+    }
+
+    /// Refuses scores that may add up to more than the type can hold, as a [`Lattice`] does.
+    fn in_range(self) -> Result<Self> {
+        check_range::<S>(self.magnitude())?;
+        Ok(self)
     }
 
     /// Forgets what followed from the scores before.

@@ -6,7 +6,7 @@
 //!
 //! **Limits.** Transitions are those between neighbouring *segments*, by the names of the segment labels. A known label forces
 //! its position into a segment of that label; a tag such as `B-X` also says that the segment begins there, `I-X` that it does not
-//! (in the schemes IOB1 and IOE1, where `I-X` may begin or end a span, only the label counts).
+//! (so there is no answer if it is known of the first position; in the schemes IOB1 and IOE1, where `I-X` may begin or end a span, only the label counts).
 
 use crate::error::{Error, Result};
 use crate::label::LabelId;
@@ -240,8 +240,9 @@ fn limit<'l>(
         lattice = lattice.with_chain(|chain| chain.force(t, label))?;
         for (boundary, there) in [(t, begins), (t + 1, ends)] {
             lattice = match there {
+                Some(false) if boundary == 0 || boundary == positions => return Err(Error::NoPath),
                 Some(true) if boundary > 0 && boundary < positions => lattice.require_boundary(boundary)?,
-                Some(false) if boundary > 0 && boundary < positions => lattice.forbid_boundary(boundary)?,
+                Some(false) => lattice.forbid_boundary(boundary)?,
                 _ => lattice,
             };
         }

@@ -32,6 +32,7 @@
 use super::change::{Change, merge};
 use super::family::{Differentiable, Family, Layout, Scope, Tally, judged};
 use super::structure::Positions;
+use super::{Averaging, Update};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
@@ -156,6 +157,10 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
         self.examples[example].weight
     }
 
+    fn accept(&self, _averaging: Averaging, _update: Update) -> Result<()> {
+        Ok(())
+    }
+
     fn zero(&self) -> Result<BooleanWeights> {
         let weights: Arc<[f32]> = vec![0.0; self.features.len()].into();
         let edges = || self.features.shared_edges(&weights, EdgeBound::Exact);
@@ -198,10 +203,6 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
 
     fn record(&self, voters: &mut VotersBuilder, change: Change<FeatureId>) {
         voters.change_node(change.parameter, 0, change.by); // a feature has one weight
-    }
-
-    fn can_vote(&self) -> bool {
-        true
     }
 
     fn save(&self, weights: &BooleanWeights, state: &mut StateWriter) {

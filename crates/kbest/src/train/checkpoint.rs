@@ -3,11 +3,18 @@
 
 use super::{SegmentTrainingSet, Standing, Trainer, TrainingSet};
 use crate::error::{Error, Result};
-use crate::feature::{Extractor, FeatureBuffer};
+use crate::feature::{Dictionary, Extractor, FeatureBuffer};
 use crate::label::LabelSet;
+use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
+use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+
+/// Whether these are the first bytes of a checkpoint.
+pub fn is_checkpoint(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
 
 /// A hash of bytes that is the same everywhere (FNV-1a).
 #[derive(Debug, Clone, Copy)]
@@ -24,64 +31,114 @@ impl Fingerprint {
         }
         self
     }
+
+    /// The same for eight bytes at once.
+    fn word(self, word: u64) -> Self {
+        Fingerprint((self.0 ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29))
+    }
 }
 
 /// Data that can be distinguished from other data.
 pub trait Distinguished {
-    /// Visits bytes that other data would hardly have.
-    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8]));
+    /// Visits what distinguishes it: text, and numbers.
+    fn visit(&self, text: &mut dyn FnMut(Mark<'_>));
 }
 
-/// Distinguishes training sets and options. `options` is any text that describes what else the run depends on.
+/// What distinguishes data.
+#[derive(Debug, Clone, Copy)]
+pub enum Mark<'a> {
+    /// Text.
+    Text(&'a [u8]),
+    /// A number.
+    Number(u64),
+}
+
+/// Distinguishes training sets and options: labels, features with their names and values, weights, and where features come
+/// from. `options` is any text that describes what else the run depends on.
 pub fn fingerprint(data: &impl Distinguished, options: &str) -> u64 {
-    let mut hash = Fingerprint::new().add(options.as_bytes());
-    data.visit_bytes(&mut |bytes| hash = hash.add(bytes));
+    let mut hash = Fingerprint::new().add(options.as_bytes()).add(&[0]);
+    data.visit(&mut |mark| {
+        hash = match mark {
+            Mark::Text(text) => hash.add(text).add(&[0]),
+            Mark::Number(number) => hash.word(number),
+        }
+    });
     hash.0
 }
 
-fn visit_names(labels: &LabelSet, extractor: &Extractor, visit: &mut dyn FnMut(&[u8])) {
-    for name in labels.names() {
-        visit(name.as_bytes());
-        visit(&[0]);
-    }
-    for features in [extractor.nodes(), extractor.edges()] {
-        visit(&(features.len() as u64).to_le_bytes());
+fn visit_names(labels: &LabelSet, extractor: &Extractor, visit: &mut dyn FnMut(Mark<'_>)) {
+    visit(Mark::Text(format!("{:?}", extractor.source()).as_bytes()));
+    labels.names().for_each(|name| visit(Mark::Text(name.as_bytes())));
+    for features in [extractor.nodes(), extractor.edges(), extractor.frequent_words()] {
+        visit_keys(features, visit);
     }
 }
 
-fn visit_position(features: &FeatureBuffer, t: usize, visit: &mut dyn FnMut(&[u8])) {
-    if let Some(first) = features.nodes(t).first() {
-        visit(&first.to_le_bytes());
+fn visit_keys(keys: &Dictionary, visit: &mut dyn FnMut(Mark<'_>)) {
+    visit(Mark::Number(keys.len() as u64));
+    keys.keys().for_each(|key| visit(Mark::Text(key)));
+}
+
+fn visit_positions(features: &FeatureBuffer, visit: &mut dyn FnMut(Mark<'_>)) {
+    for t in 0..features.len() {
+        visit(Mark::Number(features.nodes(t).len() as u64));
+        let ids = features.nodes(t).iter().chain(features.edges(t));
+        ids.for_each(|&id| visit(Mark::Number(id.into())));
+        features.values(t).into_iter().flatten().for_each(|value| visit(Mark::Number(value.to_bits())));
+    }
+}
+
+impl<D: Distinguished> Distinguished for Arc<D> {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
+        (**self).visit(visit);
     }
 }
 
 impl Distinguished for TrainingSet {
-    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
         visit_names(self.labels(), self.extractor(), visit);
         for example in self.examples() {
-            visit(&example.weight.to_le_bytes());
-            for (t, y) in example.gold.iter().enumerate() {
-                visit(&y.to_le_bytes());
-                visit_position(&example.features, t, visit);
-            }
+            visit(Mark::Number(example.gold.len() as u64));
+            visit(Mark::Number(example.weight.to_bits()));
+            example.gold.iter().for_each(|&y| visit(Mark::Number(y.into())));
+            visit_positions(&example.features, visit);
         }
     }
 }
 
 impl Distinguished for SegmentTrainingSet {
-    fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
         visit_names(self.labels(), self.extractor(), visit);
-        visit(&(self.features().keys().len() as u64).to_le_bytes());
-        visit(&(self.features().texts().len() as u64).to_le_bytes());
-        self.longest().iter().for_each(|longest| visit(&longest.to_le_bytes()));
+        visit_keys(self.features().keys(), visit);
+        visit_keys(self.features().texts(), visit);
+        self.longest().iter().for_each(|&longest| visit(Mark::Number(longest.into())));
         for example in self.examples() {
-            visit(&example.weight.to_le_bytes());
+            visit(Mark::Number(example.gold.len() as u64));
+            visit(Mark::Number(example.weight.to_bits()));
             for segment in &example.gold {
-                visit(&segment.label.to_le_bytes());
-                (segment.start..segment.end).for_each(|t| visit_position(&example.features, t, visit));
+                visit(Mark::Number(segment.end as u64));
+                visit(Mark::Number(segment.label.into()));
+            }
+            visit_positions(&example.features, visit);
+        }
+    }
+}
+
+/// Distinguishes sequences, such as held-out data: their cells, values, labels and weights.
+pub fn fingerprint_of_sequences(sequences: &[Sequence]) -> u64 {
+    let mut hash = Fingerprint::new();
+    for sequence in sequences {
+        hash = hash.word(sequence.len() as u64).word(sequence.weight().to_bits());
+        for t in 0..sequence.len() {
+            for cell in sequence.cells(t).chain(sequence.label(t)) {
+                hash = hash.add(cell.as_bytes()).add(&[0]);
+            }
+            for value in sequence.values(t).into_iter().flatten() {
+                hash = hash.word(value.to_bits());
             }
         }
     }
+    hash.0
 }
 
 /// The progress of training and the trainer's state, as bytes.

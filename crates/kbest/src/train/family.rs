@@ -22,8 +22,8 @@
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
 //! marginals, expected counts), minus `Differentiable::add_gold`.
 
-use super::Change;
 use super::structure::Structure;
+use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
@@ -54,6 +54,12 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// The weight of an example.
     fn weight(&self, example: usize) -> f64;
+
+    /// Refuses a kind of perceptron that cannot learn these models, before it has begun.
+    ///
+    /// # Errors
+    /// [`crate::Error::Argument`] that says which kinds can.
+    fn accept(&self, averaging: Averaging, update: Update) -> Result<()>;
 
     /// All parameters zero.
     ///
@@ -90,9 +96,6 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// Records a change as belonging to the newest voter.
     fn record(&self, voters: &mut VotersBuilder, change: Change<Self::Parameter>);
-
-    /// Whether its models can be ensembles that vote.
-    fn can_vote(&self) -> bool;
 
     /// Writes all weights.
     fn save(&self, weights: &Self::Weights, state: &mut StateWriter);

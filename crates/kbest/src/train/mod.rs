@@ -59,7 +59,10 @@ pub use boolean::{
     BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
 };
 pub use change::Change;
-pub use checkpoint::{Distinguished, fingerprint, load_checkpoint, save_checkpoint};
+pub use checkpoint::{
+    Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,
+    save_checkpoint,
+};
 pub use crf::{Crf, CrfOptions, Optimiser};
 pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
 pub use family::{Differentiable, Family};

@@ -157,6 +157,7 @@ impl SegmentFeatures {
         if let Some(id) = text_features.iter().find(|&&id| id as usize >= keys.len()) {
             return Err(Error::shape("features of known texts", format!("below {}", keys.len()), id));
         }
+        check_text_lists(&keys, &texts, &text_starts, &text_features)?;
         similar.check(labels.len())?;
         let steps = 0..Similar::STEPS;
         let similar_features = labels
@@ -308,6 +309,34 @@ impl SegmentFeatures {
             visit(kind, key);
         }
     }
+}
+
+/// A text has at most its own feature, one label that it is known for, and each lexicon once: bounds rely on it.
+fn check_text_lists(keys: &Dictionary, texts: &Dictionary, starts: &[u32], features: &[u32]) -> Result<()> {
+    let kinds: Vec<Option<SegmentKind>> = keys.keys().map(SegmentKind::of_key).collect();
+    for ((text, &start), &end) in texts.keys().zip(starts).zip(&starts[1..]) {
+        let list = &features[start as usize..end as usize];
+        let (mut own, mut known) = (0, 0);
+        for (i, &id) in list.iter().enumerate() {
+            let legal = match kinds[id as usize] {
+                Some(SegmentKind::Text) => {
+                    own += 1;
+                    keys.key(id).and_then(|key| key.strip_prefix(b"text=")) == Some(text)
+                }
+                Some(SegmentKind::Known) => {
+                    known += 1;
+                    true
+                }
+                Some(SegmentKind::Lexicon) => !list[..i].contains(&id),
+                _ => false,
+            };
+            if !legal || own > 1 || known > 1 {
+                let expected = "its own feature, a known label and lexicons, each once";
+                return Err(Error::shape("features of a known text", expected, "others"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn known_key(label: &str) -> Vec<u8> {

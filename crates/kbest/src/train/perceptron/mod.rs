@@ -104,16 +104,12 @@ impl<F: Family> Perceptron<F> {
     /// Starts with all weights zero.
     ///
     /// # Errors
-    /// [`Error::Argument`] for zero threads, or voting with several.
+    /// [`Error::Argument`] for zero threads, voting with several, or what [`Family::accept`] refuses.
     pub fn new(data: Arc<F>, options: PerceptronOptions<DecoderOf<F>>) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
             let expected = if voted { "1 with voting" } else { "at least 1" };
             return Err(Error::argument("threads of the perceptron", expected, options.threads));
-        }
-        if voted && !data.can_vote() {
-            let expected = "final or averaged weights, because its models cannot vote";
-            return Err(Error::argument("averaging of this family", expected, "voted"));
         }
         if let Update::PassiveAggressive { longest } = options.update
             && (longest.is_nan() || longest <= 0.0)
@@ -123,6 +119,7 @@ impl<F: Family> Perceptron<F> {
         if data.example_count() == 0 {
             return Err(Error::shape("training data", "at least one example", 0));
         }
+        data.accept(options.averaging, options.update)?;
         let weights = data.zero()?;
         let voters = voted.then(VotersBuilder::default);
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })

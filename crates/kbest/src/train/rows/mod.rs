@@ -15,9 +15,9 @@ pub use layout::RowLayout;
 pub(in crate::train) use layout::lists;
 pub use point::{RowPoint, RowSums};
 
-use super::Change;
 use super::family::{Differentiable, Family, Scope, Tally};
 use super::structure::Positions;
+use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::feature::FeatureId;
 use crate::label::LabelId;
@@ -66,6 +66,10 @@ impl Family for TrainingSet {
         self.examples()[example].weight
     }
 
+    fn accept(&self, _averaging: Averaging, _update: Update) -> Result<()> {
+        Ok(())
+    }
+
     fn zero(&self) -> Result<GrowingWeights> {
         GrowingWeights::new(self)
     }
@@ -96,10 +100,6 @@ impl Family for TrainingSet {
             RowParameter::Node { feature, column } => voters.change_node(feature, column, by),
             RowParameter::Edge { feature, from, to } => voters.change_edge(feature, from, to, by),
         }
-    }
-
-    fn can_vote(&self) -> bool {
-        true
     }
 
     fn save(&self, weights: &GrowingWeights, state: &mut StateWriter) {

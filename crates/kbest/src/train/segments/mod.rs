@@ -40,11 +40,11 @@ pub use layout::SegmentLayout;
 pub use point::{SegmentPoint, SegmentSums};
 pub use weights::{SegmentParameter, SegmentWeights};
 
-use super::Change;
 use super::family::{Differentiable, Family, Scope, Tally};
 use super::rows::RowParameter;
 use super::structure::Segments;
-use crate::error::Result;
+use super::{Averaging, Change, Update};
+use crate::error::{Error, Result};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -147,6 +147,14 @@ impl Family for SegmentTrainingSet {
         self.examples()[example].weight
     }
 
+    fn accept(&self, averaging: Averaging, _update: Update) -> Result<()> {
+        if averaging == Averaging::Voted {
+            let expected = "the last weights or their average";
+            return Err(Error::argument("averaging of a model of segments", expected, "votes"));
+        }
+        Ok(())
+    }
+
     fn zero(&self) -> Result<SegmentWeights> {
         SegmentWeights::new(self)
     }
@@ -189,13 +197,8 @@ impl Family for SegmentTrainingSet {
         weights.absorb(other, share)
     }
 
-    fn record(&self, _voters: &mut VotersBuilder, _change: Change<SegmentParameter>) {
-        unreachable!("a family that cannot vote is never asked to record votes")
-    }
-
-    fn can_vote(&self) -> bool {
-        false
-    }
+    // Nothing to remember: votes are refused.
+    fn record(&self, _voters: &mut VotersBuilder, _change: Change<SegmentParameter>) {}
 
     fn save(&self, weights: &SegmentWeights, state: &mut StateWriter) {
         weights.save(state);
