@@ -81,7 +81,7 @@ pub const SEGMENT_CATALOGUE: &[SegmentEntry] = &[
         answers: Answers::One,
         exact: true,
         cost: "T L to T W L^2 log",
-        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic",
+        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic; with a learned bound not exact",
     },
 ];
 
@@ -148,7 +148,7 @@ impl SegmentDecoder {
         self.supports(k)?;
         let mut counters = SegmentCounters::default();
         let chosen = match self {
-            SegmentDecoder::Auto => SegmentPlan::of(lattice).decoder,
+            SegmentDecoder::Auto => SegmentPlan::of(lattice, k).decoder,
             decoder => *decoder,
         };
         let mut guarantee = Guarantee::Exact;

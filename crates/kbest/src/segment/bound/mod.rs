@@ -244,8 +244,7 @@ impl LearnedBound {
             guess.push(if trees.is_empty() {
                 first_largest(lattice.chain().node_row(t))
             } else {
-                let stamps = &*stamps;
-                trees.score(|place| stamps.get(place as usize) == Some(&(t as u32 + 1)), scores);
+                trees.score(stamps, t as u32 + 1, scores);
                 first_largest(scores)
             });
         }

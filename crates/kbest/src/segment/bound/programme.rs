@@ -4,7 +4,7 @@
 //! minimise  sum of (quadratic / 2) x^2 + linear x    so that  equalities: row x = side,  inequalities: row x <= side
 //! ```
 //!
-//! Clarabel solves them: an interior-point method in Rust. Record 0014 has the comparison with HiGHS.
+//! Clarabel solves them: an interior-point method in Rust. Record 0017 has the comparison with HiGHS.
 
 use crate::error::{Error, Result};
 use clarabel::algebra::CscMatrix;

@@ -5,11 +5,12 @@
 //! likelihood (Friedman 2001, section 4.6), but one tree with leaves for all labels per round instead of one tree per label: a tree splits where
 //! the residuals `1[label = y] - p(y)` of its two sides differ most. No gold labels: it imitates the exact decoder.
 //! **Cost.** Learning: rounds times tokens times features per token times `L`. Answering: three look-ups and `L` additions per
-//! tree. **Why our own.** Record 0014: crates for boosting want dense matrices, which sparse text features are not.
+//! tree. **Why our own.** Record 0017: crates for boosting want dense matrices, which sparse text features are not.
 //!
 //! Druck, Narasimhan and Viola (2007), section 5: 46 trees of depth 3.
 
 use crate::error::{Error, Result};
+use crate::kernel::{Loop, run};
 use crate::label::LabelId;
 
 /// The number of questions on the way to a leaf.
@@ -112,17 +113,35 @@ impl BoostedTrees {
         self.questions.is_empty()
     }
 
-    /// Adds up the scores of all labels; `present` says which features a token has.
+    /// Adds up the scores of all labels, for a token whose features have this stamp.
     #[inline]
-    pub(super) fn score(&self, present: impl Fn(u32) -> bool, scores: &mut [f32]) {
+    pub(super) fn score(&self, stamps: &[u32], stamp: u32, scores: &mut [f32]) {
+        run(AddLeaves { trees: self, stamps, stamp, scores });
+    }
+}
+
+struct AddLeaves<'a> {
+    trees: &'a BoostedTrees,
+    stamps: &'a [u32],
+    stamp: u32,
+    scores: &'a mut [f32],
+}
+
+impl Loop for AddLeaves<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (labels, scores) = (self.trees.labels, self.scores);
         scores.fill(0.0);
-        let leaves = self.leaves.chunks_exact(LEAVES * self.labels);
-        for (questions, leaves) in self.questions.chunks_exact(INNER).zip(leaves) {
+        let leaves = self.trees.leaves.chunks_exact(LEAVES * labels);
+        for (questions, leaves) in self.trees.questions.chunks_exact(INNER).zip(leaves) {
             let mut node = 0;
             while node < INNER {
-                node = 2 * node + 1 + usize::from(present(questions[node]));
+                let present = self.stamps.get(questions[node] as usize) == Some(&self.stamp);
+                node = 2 * node + 1 + usize::from(present);
             }
-            let leaf = &leaves[(node - INNER) * self.labels..][..self.labels];
+            let leaf = &leaves[(node - INNER) * labels..][..labels];
             scores.iter_mut().zip(leaf).for_each(|(score, leaf)| *score += leaf);
         }
     }
