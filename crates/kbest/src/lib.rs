@@ -141,7 +141,6 @@ pub mod feature;
 pub mod model;
 #[cfg(feature = "text")]
 pub mod pattern;
-#[cfg(feature = "text")]
 pub mod random;
 #[cfg(feature = "text")]
 pub mod scoring;
@@ -170,9 +169,9 @@ pub use score::Score;
 
 #[cfg(feature = "text")]
 pub use {
-    model::Model,
+    model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, Tagged, Tagger},
+    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger},
     template::Template,
 };

@@ -30,6 +30,7 @@ mod marginals;
 mod model_file;
 mod one_best;
 mod pipeline;
+mod segment_models;
 mod staggered_theorems;
 mod synthetic;
 
