@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 KILLS ?= 1000
 # Cargo features of the library, which must build without any and with each alone.
-FEATURES = text mmap gzip json safetensors
+FEATURES = text mmap gzip json safetensors bounds
 
 .PHONY: all test lint soak fuzz torture check-deep bench demo clean help
 

@@ -95,7 +95,8 @@
 //! [`Lattice::force`]). **Objects and threads.** A lattice borrows its edges or shares them by `Arc`
 //! ([`lattice::Held`]); edges and models are shared by threads, scratch memory is not.
 //!
-//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`].
+//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`]; models of them, from labelled
+//! text: `train::SegmentTrainingSet`, `SegmentTagger`.
 //!
 //! # Text
 //!
@@ -106,7 +107,7 @@
 //!
 //! # Cargo features
 //!
-//! All but `safetensors` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
+//! All but `safetensors` and `bounds` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
 //! dependency.
 //!
 //! | feature | what for | depends on |
@@ -116,6 +117,7 @@
 //! | `gzip` | reading `.gz` files | flate2 |
 //! | `json` | reading and writing JSON lines | serde, serde_json |
 //! | `safetensors` | exporting models to safetensors | safetensors |
+//! | `bounds` | learning bounds for the search over segments ([`segment::LearnedBound`]) | clarabel |
 
 pub mod decode;
 mod error;
@@ -141,7 +143,6 @@ pub mod feature;
 pub mod model;
 #[cfg(feature = "text")]
 pub mod pattern;
-#[cfg(feature = "text")]
 pub mod random;
 #[cfg(feature = "text")]
 pub mod scoring;
@@ -170,9 +171,9 @@ pub use score::Score;
 
 #[cfg(feature = "text")]
 pub use {
-    model::Model,
+    model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, Tagged, Tagger},
+    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger},
     template::Template,
 };

@@ -20,6 +20,7 @@ use kbest::{Edges, Error, Float, Lattice};
 #[derive(Debug, Clone)]
 struct SegmentCase {
     chain: Case,
+    boundaries: Option<[Vec<f64>; 2]>, // T x L each
     durations: Option<Vec<f64>>,
     explicit: Option<(usize, Vec<f64>)>, // longest; T x W x L
     on_demand: bool,
@@ -77,7 +78,16 @@ impl SegmentCase {
             (start, start + 1 + r.below(positions - start), r.below(labels) as u32)
         };
         let some = positions > 0;
+        let boundaries = r.chance(0.3).then(|| {
+            let whole = chain.numbers == Numbers::Whole;
+            [(), ()].map(|()| {
+                let x = |r: &mut Random| (r.unit() * 2.0 - 1.0) * spread;
+                let scores = (0..positions * labels).map(|_| x(r));
+                scores.map(|x| if whole { x.round() } else { f64::from(x as f32) }).collect()
+            })
+        });
         SegmentCase {
+            boundaries,
             durations,
             explicit,
             on_demand: r.chance(0.5),
@@ -94,6 +104,9 @@ impl SegmentCase {
     fn lattice<'e, S: Float>(&self, edges: &'e Edges<S>) -> SegmentLattice<'e, S> {
         let (positions, labels) = (self.chain.positions, self.chain.labels);
         let mut lattice = SegmentLattice::new(self.chain.lattice(edges));
+        if let Some([begin, end]) = &self.boundaries {
+            lattice = lattice.with_boundaries(cast::<S>(begin), cast::<S>(end)).unwrap();
+        }
         if let Some(durations) = &self.durations {
             lattice = lattice.with_durations(cast::<S>(durations)).unwrap();
         }
@@ -180,6 +193,9 @@ fn plain_score(case: &SegmentCase, parts: &[Segment]) -> f64 {
         let y = label as usize;
         sum += (start..end).map(|t| chain.nodes[t * labels + y]).sum::<f64>();
         let length = end - start;
+        if let Some([begin, finish]) = &case.boundaries {
+            sum += begin[start * labels + y] + finish[(end - 1) * labels + y];
+        }
         if let Some(durations) = &case.durations {
             sum += durations.get((length - 1) * labels + y).copied().unwrap_or(f64::NEG_INFINITY);
         }
@@ -427,7 +443,7 @@ fn bounds_leave_out_lengths() {
     let ours = SegmentDecoder::SemiFunnel.decode(&lattice, 3, &mut scratch).unwrap();
     assert_eq!(ours.segmentations, plain.segmentations);
     assert!(ours.counters.segments * 2 < plain.counters.segments, "{:?} {:?}", ours.counters, plain.counters);
-    let plan = SegmentPlan::of(&lattice);
+    let plan = SegmentPlan::of(&lattice, 1);
     assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
     assert!(plan.explain().contains("segments up to 400"), "{plan}");
 }

@@ -222,16 +222,16 @@ impl Report {
     }
 }
 
-fn weight(weight: f32) -> String {
+pub(super) fn weight(weight: f32) -> String {
     format!("{weight:+.4}")
 }
 
 /// A name on one line, with control characters escaped.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     if name.contains(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
 }
 
-fn write_table(
+pub(super) fn write_table(
     f: &mut fmt::Formatter<'_>,
     title: &str,
     header: &[&str],

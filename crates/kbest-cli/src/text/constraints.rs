@@ -3,8 +3,9 @@
 use crate::failure::{Failure, Result};
 use clap::Args;
 use kbest::scheme::{Scheme, Tagging};
+use kbest::segment::SegmentDecoder;
 use kbest::transition::Transitions;
-use kbest::{Decoder, LabelSet, Model, Tagger};
+use kbest::{Decoder, LabelSet, Model, SegmentModel, SegmentTagger, Tagger};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,19 +27,41 @@ impl Constraints {
     /// A tagger that obeys the constraints.
     pub(crate) fn tagger(&self, model: &Arc<Model>, decoder: Decoder) -> Result<Tagger> {
         let tagger = Tagger::new(model.clone()).with_decoder(decoder);
-        let mut all: Option<Transitions> = None;
-        for said in &self.constraints {
-            let transitions = transitions(said, model.labels())?;
-            all = Some(match all {
-                Some(others) => others.and(transitions)?,
-                None => transitions,
-            });
-        }
-        match all {
+        match all(&self.constraints, model.labels())? {
             Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
             None => Ok(tagger),
         }
     }
+
+    /// A tagger of segments that obeys the constraints: they are about labels of neighbouring segments. What a scheme demands,
+    /// spans fulfil by themselves.
+    pub(crate) fn segment_tagger(
+        &self,
+        model: &Arc<SegmentModel>,
+        decoder: SegmentDecoder,
+    ) -> Result<SegmentTagger> {
+        let tagger = SegmentTagger::new(model.clone()).with_decoder(decoder);
+        let is_scheme = |said: &&String| *said == "auto" || Scheme::by_name(said).is_ok();
+        let fulfilled = |said: &&String| is_scheme(said) && model.spelling().name() != "runs";
+        let rules: Vec<&String> = self.constraints.iter().filter(|said| !fulfilled(said)).collect();
+        match all(&rules, model.labels())? {
+            Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
+            None => Ok(tagger),
+        }
+    }
+}
+
+/// All these rules together.
+fn all(rules: &[impl AsRef<str>], labels: &LabelSet) -> Result<Option<Transitions>> {
+    let mut all: Option<Transitions> = None;
+    for said in rules {
+        let transitions = transitions(said.as_ref(), labels)?;
+        all = Some(match all {
+            Some(others) => others.and(transitions)?,
+            None => transitions,
+        });
+    }
+    Ok(all)
 }
 
 fn transitions(said: &str, labels: &LabelSet) -> Result<Transitions> {

@@ -4,19 +4,24 @@
 //! and an arm of [`Algorithm::trainer`].
 
 use super::dual::{Common, Dual};
+use super::segments::SegmentArguments;
 use crate::failure::{Failure, Result};
 use crate::text;
 use clap::{Args, ValueEnum};
 use kbest::feature::{FeatureSource, Preset};
+use kbest::segment::SegmentDecoder;
 use kbest::train::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
-    PerceptronOptions, Trainer, TrainingSet, Update,
+    PerceptronOptions, SegmentTrainingSet, Trainer, TrainingSet, Update,
 };
-use kbest::{Decoder, Model, Sequence};
+use kbest::{Decoder, Model, SegmentModel, Sequence};
 use std::sync::Arc;
 
 /// A trainer of text models.
 pub(super) type AnyTrainer = dyn Trainer<Model = Model>;
+
+/// A trainer of models of segments.
+pub(super) type AnySegmentTrainer = dyn Trainer<Model = SegmentModel>;
 
 /// The training algorithm. `kbest train --help` describes each below the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,12 +32,17 @@ enum Name {
     Pa,
     Crf,
     Dual,
+    Semi,
+    SemiCrf,
     Hmm,
     BaumWelch,
 }
 
 impl Name {
-    const DECODING: &[Name] = &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa, Name::Dual];
+    const DECODING: &[Name] =
+        &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa, Name::Dual, Name::Semi];
+    const CRF: &[Name] = &[Name::Crf, Name::SemiCrf];
+    const SEGMENTS: &[Name] = &[Name::Semi, Name::SemiCrf];
 
     fn as_typed(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -95,26 +105,29 @@ pub(super) struct Algorithm {
     states: Option<usize>,
     #[command(flatten)]
     dual: Box<Dual>,
+    #[command(flatten)]
+    segments: Box<SegmentArguments>,
 }
 
 impl Algorithm {
     /// Refuses options of other algorithms, which would have no effect.
     pub(super) fn check(&self) -> Result<()> {
         let dual = self.dual.given().map(|(option, given)| (option, given, &[Name::Dual][..]));
+        let segments = self.segments.given().map(|(option, given)| (option, given, Name::SEGMENTS));
         let options: [(&str, bool, &[Name]); 11] = [
             ("--decoder", self.decoder.is_some(), Name::DECODING),
             ("--longest", self.longest.is_some(), &[Name::Pa]),
-            ("--optimizer", self.optimizer.is_some(), &[Name::Crf]),
-            ("--c1", self.c1.is_some(), &[Name::Crf]),
-            ("--c2", self.c2.is_some(), &[Name::Crf]),
-            ("--all-states", self.all_states, &[Name::Crf]),
-            ("--all-transitions", self.all_transitions, &[Name::Crf]),
-            ("--rate", self.rate.is_some(), &[Name::Crf]),
-            ("--batch", self.batch.is_some(), &[Name::Crf]),
+            ("--optimizer", self.optimizer.is_some(), Name::CRF),
+            ("--c1", self.c1.is_some(), Name::CRF),
+            ("--c2", self.c2.is_some(), Name::CRF),
+            ("--all-states", self.all_states, Name::CRF),
+            ("--all-transitions", self.all_transitions, Name::CRF),
+            ("--rate", self.rate.is_some(), Name::CRF),
+            ("--batch", self.batch.is_some(), Name::CRF),
             ("--smoothing", self.smoothing.is_some(), &[Name::Hmm, Name::BaumWelch]),
             ("--states", self.states.is_some(), &[Name::BaumWelch]),
         ];
-        for (option, given, owners) in options.into_iter().chain(dual) {
+        for (option, given, owners) in options.into_iter().chain(dual).chain(segments) {
             if given && !owners.contains(&self.algorithm) {
                 let owners: Vec<String> = owners.iter().map(|name| name.as_typed()).collect();
                 return Err(Failure::Usage(format!(
@@ -130,12 +143,15 @@ impl Algorithm {
             }
         }
         self.dual.check(self.threads)?;
+        if self.is_of_segments() {
+            self.segments.options()?; // refused before anything is read
+        }
         text::threads(self.threads).map(|_| ())
     }
 
     pub(super) fn default_epochs(&self) -> usize {
         match (self.algorithm, self.optimizer.unwrap_or_default()) {
-            (Name::Crf, Optimizer::Lbfgs) | (Name::BaumWelch, _) => 100,
+            (Name::Crf | Name::SemiCrf, Optimizer::Lbfgs) | (Name::BaumWelch, _) => 100,
             (Name::Dual, _) if self.dual.is_max_margin() => 100,
             _ => 10,
         }
@@ -143,13 +159,43 @@ impl Algorithm {
 
     /// Whether its models can be pruned.
     pub(super) fn can_be_pruned(&self) -> bool {
-        !matches!(self.algorithm, Name::Voted | Name::Dual)
+        !matches!(self.algorithm, Name::Voted | Name::Dual | Name::Semi | Name::SemiCrf)
     }
 
     /// The algorithm's own features, if it has any.
     pub(super) fn feature_source(&self) -> Option<FeatureSource> {
         let hidden = matches!(self.algorithm, Name::Hmm | Name::BaumWelch);
         hidden.then_some(FeatureSource::Preset(Preset::Hmm))
+    }
+
+    /// The lexicons that it reads.
+    pub(super) fn lexicons(&self) -> &[std::path::PathBuf] {
+        self.segments.lexicons()
+    }
+
+    /// Whether it trains models of segments.
+    pub(super) fn is_of_segments(&self) -> bool {
+        Name::SEGMENTS.contains(&self.algorithm)
+    }
+
+    pub(super) fn segment_training_set(
+        &self,
+        sequences: &[Sequence],
+        source: FeatureSource,
+        min_frequency: u32,
+    ) -> Result<SegmentTrainingSet> {
+        Ok(SegmentTrainingSet::new(sequences, source, min_frequency, self.segments.options()?)?)
+    }
+
+    pub(super) fn segment_trainer(&self, data: &Arc<SegmentTrainingSet>) -> Result<Box<AnySegmentTrainer>> {
+        if self.algorithm == Name::SemiCrf {
+            return Ok(Box::new(Crf::new(data.clone(), self.crf_options()?)?));
+        }
+        let decoder = self.decoder.as_deref().unwrap_or("auto");
+        let decoder: SegmentDecoder = decoder.parse()?;
+        let (seed, threads) = (self.seed, self.threads.unwrap_or(1));
+        let options = PerceptronOptions { decoder, seed, threads, ..PerceptronOptions::default() };
+        Ok(Box::new(Perceptron::new(data.clone(), options)?))
     }
 
     /// Whether it trains on unlabelled data.
@@ -193,6 +239,10 @@ impl Algorithm {
                 self.dual.trainer(data, Common { decoder, seed: self.seed, threads: self.threads })
             }
             Name::Crf => Ok(Box::new(Crf::new(data.clone(), self.crf_options()?)?)),
+            Name::Semi | Name::SemiCrf => {
+                let expected = "expected an algorithm for single positions";
+                Err(Failure::Usage(format!("--algorithm: {expected}, got {}", self.name())))
+            }
             Name::Hmm | Name::BaumWelch => {
                 let usual = HmmOptions::default();
                 let transitions = self.smoothing.unwrap_or(usual.transitions);
@@ -246,7 +296,8 @@ impl Algorithm {
     /// Everything that the course of training depends on, as text.
     pub(super) fn depends_on(&self) -> String {
         // The sums of a CRF do not depend on the number of threads, so a run may resume with another number.
-        let threads = if self.algorithm == Name::Crf { None } else { Some(self.threads.unwrap_or(1)) };
+        let threads =
+            if Name::CRF.contains(&self.algorithm) { None } else { Some(self.threads.unwrap_or(1)) };
         let Algorithm {
             algorithm,
             seed,
@@ -262,6 +313,7 @@ impl Algorithm {
             smoothing,
             states,
             dual,
+            segments,
             threads: _,
         } = self;
         format!(
@@ -269,7 +321,8 @@ impl Algorithm {
             (
                 (algorithm, seed, threads, decoder, longest),
                 (optimizer, c1, c2, all_states, all_transitions, rate, batch, smoothing, states),
-                dual
+                dual,
+                segments
             )
         )
     }

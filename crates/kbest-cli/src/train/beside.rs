@@ -4,12 +4,12 @@
 //! out. `MODEL.checkpoint` and `MODEL.best` belong to one run: they carry its fingerprint (data, features and options). Files
 //! of other programs with these names are neither replaced nor removed.
 
-use super::algorithm::AnyTrainer;
+use super::product::Product;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::write_file;
-use kbest::Model;
-use kbest::train::{EpochEnd, Standing, is_checkpoint, load_checkpoint, save_checkpoint};
+use kbest::model::AnyModel;
+use kbest::train::{EpochEnd, Standing, Trainer, is_checkpoint, load_checkpoint, save_checkpoint};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -157,7 +157,11 @@ impl Checkpoint {
     }
 
     /// Writes what the next run needs.
-    pub(super) fn keep(&self, end: &EpochEnd<'_, Model>, trainer: &AnyTrainer) -> Result<()> {
+    pub(super) fn keep<M: Product>(
+        &self,
+        end: &EpochEnd<'_, M>,
+        trainer: &(dyn Trainer<Model = M> + 'static),
+    ) -> Result<()> {
         if let Some(model) = end.best_model {
             model.save_with_remark(&self.best, RUN, &self.run())?;
         }
@@ -167,7 +171,10 @@ impl Checkpoint {
     }
 
     /// Restores the trainer to where the last run stopped; `None` if there was none.
-    pub(super) fn resume(&self, trainer: &mut AnyTrainer) -> Result<Option<Standing>> {
+    pub(super) fn resume<M: Product>(
+        &self,
+        trainer: &mut (dyn Trainer<Model = M> + 'static),
+    ) -> Result<Option<Standing>> {
         let bytes = match std::fs::read(&self.state) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -195,9 +202,9 @@ impl Checkpoint {
     }
 
     /// The best model of this run.
-    pub(super) fn best(&self) -> Result<Model> {
+    pub(super) fn best<M: Product>(&self) -> Result<M> {
         self.check_best()?;
-        Ok(Model::load(&self.best)?)
+        Ok(M::load(&self.best)?)
     }
 
     /// Removes the files once the model is written.
@@ -218,6 +225,6 @@ fn is_state(path: &Path) -> bool {
 
 /// The run that wrote this best model; `None` for any other file.
 fn run_of(path: &Path) -> Option<String> {
-    let model = Model::load(path).ok()?;
+    let model = AnyModel::load(path).ok()?;
     model.about().iter().find(|(name, _)| name == RUN).map(|(_, run)| run.clone())
 }

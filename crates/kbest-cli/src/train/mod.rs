@@ -7,12 +7,14 @@
 mod algorithm;
 mod beside;
 mod dual;
+mod product;
 mod report;
+mod segments;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
-use algorithm::{Algorithm, AnyTrainer};
+use algorithm::Algorithm;
 use beside::{Checkpoint, Lock};
 use clap::Args;
 use kbest::feature::{FeatureSource, Numbers, Preset};
@@ -20,6 +22,7 @@ use kbest::train::{
     EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy, fingerprint, fingerprint_of_sequences,
 };
 use kbest::{Model, Sequence, Template};
+use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +39,7 @@ const NUMBERS: &str = "numbers";
   kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
   kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
+  kbest train train.tsv -m model.kbest --algorithm semi --lexicon cities.txt
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
@@ -48,6 +52,8 @@ Algorithms:
   pa          passive-aggressive: corrections as large as needed, averaged
   crf         conditional random field: labels get probabilities
   dual        kernels between tokens, see --kernel and --loss
+  semi        segments instead of single tokens: averaged perceptron
+  semi-crf    segments: conditional random field, segments get probabilities
   hmm         hidden Markov model, by counting
   baum-welch  hidden Markov model of unlabelled data, with --states states
 
@@ -78,7 +84,7 @@ pub(crate) struct Arguments {
     min_frequency: u32,
     #[command(flatten)]
     algorithm: Algorithm,
-    /// Maximum number of passes over the data [default: 10; baum-welch, crf with lbfgs, dual with --loss margin or slack: 100]
+    /// Maximum number of passes over the data [default: 10; baum-welch, crf and semi-crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Held-out data: keep the model that does best on it
@@ -122,46 +128,70 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
+    if arguments.algorithm.is_of_segments() {
+        let data = arguments.algorithm.segment_training_set(&sequences, features, arguments.min_frequency)?;
+        let data = Arc::new(data);
+        report.segments(&data, begun.elapsed());
+        let mut trainer = arguments.algorithm.segment_trainer(&data)?;
+        let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
+        let run =
+            Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+        return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
+    }
     let data = Arc::new(arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
-    let schedule = Schedule {
-        epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
-        patience: arguments.patience,
-    };
-    let cores = text::threads(None)?;
-    let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev, cores));
-    let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
     let mut trainer = arguments.algorithm.trainer(&data)?;
-    let checkpoint =
-        Checkpoint::new(&arguments.model, fingerprint(&data, &depends_on(arguments, dev.as_deref())))?;
-    let standing = resume(arguments, &checkpoint, &mut *trainer, &report)?;
-    let standing = learn(
-        &schedule,
-        &mut *trainer,
-        standing,
-        measure,
-        data.examples().len(),
-        Some(&checkpoint),
-        &mut report,
-    )?;
-    let model = match dev {
-        Some(_) if standing.best.is_some() => checkpoint.best()?,
-        _ => trainer.model()?,
-    };
-    let model = prune(
-        model,
-        arguments.prune,
-        dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data")),
-        &mut report,
-    )?;
-    // Features without weights cost memory and time and change no score.
-    let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
-    let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
-    let model = with_about(model, arguments, &source, &standing)?;
-    model.save(&arguments.model)?;
-    drop(model);
-    checkpoint.remove();
-    report.finish(&arguments.model, begun.elapsed())
+    let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
+    let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+    run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
+        let measured_on =
+            dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
+        let model = prune(model, arguments.prune, measured_on, report)?;
+        // Features without weights cost memory and time and change no score.
+        let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
+        Ok(if keeps_features { model } else { model.pruned(0.0)?.0 })
+    })
+}
+
+/// One run of training, whatever it trains.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    source: &'a Source,
+    dev: Option<&'a [Sequence]>,
+    key: u64,
+    sequences: usize,
+}
+
+impl Run<'_> {
+    /// Trains until it is time to stop, and writes the model; `polish` is applied to it before.
+    fn to_the_end<M: Product>(
+        &self,
+        trainer: &mut (dyn Trainer<Model = M> + 'static),
+        mut report: Report,
+        begun: Instant,
+        polish: impl FnOnce(M, &mut Report) -> Result<M>,
+    ) -> Result<()> {
+        let Run { arguments, source, dev, key, sequences } = *self;
+        let schedule = Schedule {
+            epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
+            patience: arguments.patience,
+        };
+        let cores = text::threads(None)?;
+        let mut measure = dev.map(|dev| move |model: &Arc<M>| M::accuracy(model, dev, cores));
+        let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
+        let checkpoint = Checkpoint::new(&arguments.model, key)?;
+        let standing = resume(arguments, &checkpoint, trainer, &report)?;
+        let standing =
+            learn(&schedule, trainer, standing, measure, sequences, Some(&checkpoint), &mut report)?;
+        let model = match dev {
+            Some(_) if standing.best.is_some() => checkpoint.best()?,
+            _ => trainer.model()?,
+        };
+        let model = polish(model, &mut report)?;
+        with_about(model, arguments, source, &standing)?.save(&arguments.model)?;
+        checkpoint.remove();
+        report.finish(&arguments.model, begun.elapsed())
+    }
 }
 
 /// Everything that the course of training depends on besides the data, as text.
@@ -171,10 +201,10 @@ fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
 }
 
 /// The standing that training begins with.
-fn resume(
+fn resume<M: Product>(
     arguments: &Arguments,
     checkpoint: &Checkpoint,
-    trainer: &mut AnyTrainer,
+    trainer: &mut (dyn Trainer<Model = M> + 'static),
     report: &Report,
 ) -> Result<Standing> {
     if !arguments.resume {
@@ -208,7 +238,7 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
             arguments.algorithm.name()
         )));
     }
-    let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
+    let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files, None)?;
     let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
     let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());
@@ -238,7 +268,8 @@ fn check(arguments: &Arguments) -> Result<()> {
     }
     let inputs = || {
         let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
-        files.chain(&arguments.dev).chain(&arguments.template).map(PathBuf::as_path)
+        let lexicons = arguments.algorithm.lexicons();
+        files.chain(&arguments.dev).chain(&arguments.template).chain(lexicons).map(PathBuf::as_path)
     };
     beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
@@ -246,11 +277,11 @@ fn check(arguments: &Arguments) -> Result<()> {
 }
 
 /// Trains, reports progress and keeps what a resumed run needs.
-fn learn(
+fn learn<M: Product>(
     schedule: &Schedule,
-    trainer: &mut AnyTrainer,
+    trainer: &mut (dyn Trainer<Model = M> + 'static),
     standing: Standing,
-    measure: Option<OnHeldOut<'_, Model>>,
+    measure: Option<OnHeldOut<'_, M>>,
     sequences: usize,
     checkpoint: Option<&Checkpoint>,
     report: &mut Report,
@@ -262,7 +293,7 @@ fn learn(
         standing,
         measure,
         &mut |progress| bar.at(progress.done),
-        |end: &EpochEnd<'_, Model>, trainer: &AnyTrainer| {
+        |end: &EpochEnd<'_, M>, trainer: &(dyn Trainer<Model = M> + 'static)| {
             checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
             begun = Instant::now();
@@ -336,14 +367,17 @@ fn prune(
 }
 
 /// The model with remarks on its origin.
-fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
-    let mut parts = model.into_parts();
+fn with_about<M: Product>(
+    model: M,
+    arguments: &Arguments,
+    source: &Source,
+    standing: &Standing,
+) -> Result<M> {
     let text = |name: &str, value: String| (name.to_owned(), value);
-    parts.text_format = Some(source.text_format().clone());
-    parts.about = vec![
+    let about = vec![
         text("algorithm", arguments.algorithm.name()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
     ];
-    Ok(Model::new(parts)?)
+    Ok(model.with_about(source.text_format().clone(), about)?)
 }

@@ -20,6 +20,7 @@
 
 mod any;
 mod boolean;
+mod bound_file;
 pub(crate) mod container;
 mod edge_weights;
 #[cfg(feature = "safetensors")]
@@ -29,15 +30,20 @@ pub mod import;
 mod label_parts;
 mod node_weights;
 mod prune;
+mod segment;
+mod segment_file;
 mod support;
 mod text_format;
 mod voters;
 mod whole_file;
 
+pub use any::AnyModel;
 pub use boolean::BooleanModel;
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
+pub(crate) use segment::allowed;
+pub use segment::{PLACES, SegmentModel, SegmentModelParts};
 pub use support::{Coefficient, Support, SupportBuilder};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 pub use whole_file::WholeFile;

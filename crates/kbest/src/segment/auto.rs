@@ -1,7 +1,7 @@
 //! The automatic choice among the decoders of segments: a plan from facts, with its reason in words.
 
-use super::SegmentLattice;
 use super::decoder::SegmentDecoder;
+use super::{Estimate, SegmentLattice};
 use crate::kernel::{BLOCK, Float};
 use std::fmt;
 
@@ -18,6 +18,8 @@ pub struct SegmentFacts {
     pub explicit: bool,
     /// Whether these are computed on demand.
     pub on_demand: bool,
+    /// Segmentations wanted.
+    pub k: usize,
 }
 
 /// What will be run, and why.
@@ -30,21 +32,27 @@ pub struct SegmentPlan {
 }
 
 impl SegmentPlan {
-    /// The plan for a lattice.
-    pub fn of<S: Float>(lattice: &SegmentLattice<'_, S>) -> Self {
+    /// The plan for the `k` best of a lattice.
+    pub fn of<S: Float>(lattice: &SegmentLattice<'_, S>, k: usize) -> Self {
         Self::choose(SegmentFacts {
             positions: lattice.positions(),
             labels: lattice.labels(),
             longest: lattice.longest(),
             explicit: lattice.has_explicit(),
             on_demand: lattice.is_on_demand(),
+            k,
         })
     }
 
     /// A pure function of the facts.
     pub fn choose(facts: SegmentFacts) -> Self {
         let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 2 * BLOCK);
-        let decoder = if bounds_pay { SegmentDecoder::SemiFunnel } else { SegmentDecoder::SemiViterbiSimd };
+        let decoder = match () {
+            // Half the scores that the funnel asks for: see benchmarks/bounds.md.
+            () if facts.on_demand && facts.k == 1 => SegmentDecoder::SemiAstar(Estimate::Admissible),
+            () if bounds_pay => SegmentDecoder::SemiFunnel,
+            () => SegmentDecoder::SemiViterbiSimd,
+        };
         SegmentPlan { facts, decoder }
     }
 
@@ -56,8 +64,11 @@ impl SegmentPlan {
 
 impl fmt::Display for SegmentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SegmentFacts { positions, labels, longest, explicit, on_demand } = self.facts;
+        let SegmentFacts { positions, labels, longest, explicit, on_demand, k } = self.facts;
         let why = match () {
+            () if on_demand && k == 1 => {
+                "scores of segments are computed on demand, and this search asks for the fewest"
+            }
             () if on_demand => {
                 "scores of segments are computed on demand, so only those that can matter are asked for"
             }

@@ -1,6 +1,7 @@
 //! Lattices of segments: what a segmentation may be made of, and what each part scores.
 
 use super::judge::Prepared;
+use super::learned::LearnedEstimate;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -58,15 +59,18 @@ impl<S> fmt::Debug for Explicit<'_, S> {
 #[derive(Debug, Clone)]
 pub struct SegmentLattice<'a, S: Float> {
     pub(super) chain: Lattice<'a, S>,
-    pub(super) durations: Option<Held<'a, [S]>>, // W x L
+    pub(super) boundaries: Option<[Held<'a, [S]>; 2]>, // T x L each: beginning, ending at a position
+    pub(super) durations: Option<Held<'a, [S]>>,       // W x L
     pub(super) explicit: Explicit<'a, S>,
     pub(super) longest: usize,                 // usize::MAX if there is no limit
     pub(super) longest_of: Option<Vec<usize>>, // L: a limit for each label
     pub(super) required: BTreeSet<usize>,      // a segment must end or begin here
     pub(super) closed: BTreeSet<usize>,        // none may
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
-    pub(super) magnitudes: [f64; 2],           // the largest finite |duration| and |explicit score|
+    pub(super) magnitudes: [f64; 3], // the largest finite |duration|, |explicit score| and |boundary score|
     pub(super) prepared: OnceLock<Prepared>,
+    pub(super) learned: Option<Held<'a, LearnedEstimate>>,
+    pub(super) as_learned: bool, // nothing was changed since: the estimate's guarantee holds
 }
 
 impl<'a, S: Float> SegmentLattice<'a, S> {
@@ -74,6 +78,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     pub fn new(chain: Lattice<'a, S>) -> Self {
         SegmentLattice {
             chain,
+            boundaries: None,
             durations: None,
             explicit: Explicit::None,
             longest: usize::MAX,
@@ -81,9 +86,39 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             required: BTreeSet::new(),
             closed: BTreeSet::new(),
             forbidden: BTreeSet::new(),
-            magnitudes: [0.0; 2],
+            magnitudes: [0.0; 3],
             prepared: OnceLock::new(),
+            learned: None,
+            as_learned: false,
         }
+    }
+
+    /// Sets scores for where segments begin and end, `T x L` each: `begin[s * L + label]` is added to a segment whose first
+    /// position is `s`, `end[t * L + label]` to one whose last position is `t`. They cost no decoder anything.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::IllegalScore`] for a score that is not finite (to forbid, see [`SegmentLattice::forbid`]).
+    pub fn with_boundaries(
+        mut self,
+        begin: impl Into<Held<'a, [S]>>,
+        end: impl Into<Held<'a, [S]>>,
+    ) -> Result<Self> {
+        let (positions, labels) = (self.positions(), self.labels());
+        let boundaries = [begin.into(), end.into()];
+        for (what, scores) in ["beginnings", "ends"].into_iter().zip(&boundaries) {
+            if scores.len() != positions * labels {
+                let expected = format!("{positions} positions x {labels} labels");
+                return Err(Error::shape(format!("scores of {what}"), expected, scores.len()));
+            }
+            if let Some(i) = scores.iter().position(|score| !score.to_f64().is_finite()) {
+                let what = format!("scores of {what}, position {}, label {}", i / labels, i % labels);
+                return Err(Error::IllegalScore { what, value: scores[i].to_f64() });
+            }
+        }
+        self.magnitudes[2] =
+            boundaries.iter().map(|scores| S::largest_magnitude(scores).map_or(0.0, Score::to_f64)).sum();
+        self.boundaries = Some(boundaries);
+        Ok(self.changed())
     }
 
     /// Sets the scores of lengths, `W x L` row-major: `durations[(length - 1) * L + label]`. No segment is longer than `W`.
@@ -181,6 +216,32 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         Ok(self.changed())
     }
 
+    /// Adds an estimate of completions, for `semi-astar` with [`Estimate::Learned`](super::Estimate::Learned). Its guarantee holds
+    /// for the lattice as it is; if anything is changed or forbidden afterwards, answers have none.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if it was made for a lattice of another size.
+    pub fn with_learned(mut self, estimate: impl Into<Held<'a, LearnedEstimate>>) -> Result<Self> {
+        let estimate = estimate.into();
+        let (expected, got) = ((self.positions() + 1) * self.labels(), estimate.sums.len());
+        if expected != got || estimate.once.len() != self.labels() {
+            let expected = format!("{} positions x {} labels", self.positions(), self.labels());
+            return Err(Error::shape("learned estimate", expected, format!("{got} scores")));
+        }
+        (self.learned, self.as_learned) = (Some(estimate), true);
+        Ok(self)
+    }
+
+    /// The same segments over another chain: with other edges, borders or node scores.
+    #[cfg(feature = "text")]
+    pub(crate) fn with_chain(
+        mut self,
+        change: impl FnOnce(Lattice<'a, S>) -> Result<Lattice<'a, S>>,
+    ) -> Result<Self> {
+        self.chain = change(self.chain)?;
+        Ok(self.changed())
+    }
+
     /// Rows of a table `W x L`, at least one, and the largest magnitude of its scores.
     fn check_rows(&self, what: &str, scores: &[S]) -> Result<(usize, f64)> {
         let labels = self.labels();
@@ -200,6 +261,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// Forgets what followed from the scores before.
     pub(super) fn changed(mut self) -> Self {
         self.prepared = OnceLock::new();
+        self.as_learned = false;
         self
     }
 

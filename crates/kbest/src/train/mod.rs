@@ -13,7 +13,7 @@
 //! | [`BaumWelch`] | computes an HMM's expectations over unlabelled sequences, and counts those |
 //!
 //! Perceptrons and CRFs train any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features
-//! that are Rust functions, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
+//! that are Rust functions, a [`SegmentTrainingSet`] of segments, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
 //! kernel. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
@@ -51,6 +51,8 @@ mod max_margin;
 mod perceptron;
 mod rows;
 mod schedule;
+mod segments;
+mod structure;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use boolean::{
@@ -58,7 +60,8 @@ pub use boolean::{
 };
 pub use change::Change;
 pub use checkpoint::{
-    fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint, save_checkpoint,
+    Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,
+    save_checkpoint,
 };
 pub use crf::{Crf, CrfOptions, Optimiser};
 pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
@@ -67,7 +70,12 @@ pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
-pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};
+pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
+pub use segments::{
+    SegmentExample, SegmentFamilyMemory, SegmentLayout, SegmentOptions, SegmentParameter, SegmentPoint,
+    SegmentSums, SegmentTrainingSet, SegmentWeights, SegmentsFrom, SpanFeatures,
+};
+pub use structure::{PositionScratch, Positions, Segments, Structure};
 
 use crate::error::Result;
 use crate::random::Random;

@@ -10,6 +10,7 @@ mod beam;
 mod boolean;
 mod carpediem_paper;
 mod changed_edges;
+mod classes;
 mod columns;
 mod crossings;
 mod documentation;
@@ -29,6 +30,7 @@ mod marginals;
 mod model_file;
 mod one_best;
 mod pipeline;
+mod segment_models;
 mod staggered_theorems;
 mod synthetic;
 

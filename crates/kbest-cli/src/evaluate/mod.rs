@@ -1,10 +1,15 @@
 //! `kbest evaluate`: accuracy of a model's labels, or of labels that are already in a file.
 
+mod segments;
+
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output};
-use crate::text::{Constraints, Data, in_order, threads};
+use crate::text::{Bound, Constraints, Data, Tally, in_order, threads};
 use clap::Args;
+use kbest::columns::Reader;
 use kbest::evaluate::{Evaluation, Spans};
+use kbest::feature::Extractor;
+use kbest::model::AnyModel;
 use kbest::scheme::{Layout, Scheme, Tagging};
 use kbest::{Decoder, Model, Sequence};
 use serde::Serialize;
@@ -38,6 +43,8 @@ pub(crate) struct Arguments {
     /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
+    #[command(flatten)]
+    bound: Bound,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -66,9 +73,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Usage(format!("{option}: expected a share from 0 to 1, got {least}")));
         }
     }
+    let mut tally = None;
     let evaluation = match &arguments.model {
-        Some(path) => with_model(arguments, &Arc::new(Model::load_any(path)?))?,
-        None => two_columns(arguments)?,
+        Some(path) => match AnyModel::load(path)? {
+            AnyModel::Positions(model) => {
+                arguments.bound.refuse_for_positions()?;
+                with_model(arguments, &Arc::new(*model))?
+            }
+            AnyModel::Segments(model) => {
+                let (evaluation, counted) = segments::with_model(arguments, &Arc::new(*model))?;
+                tally = counted;
+                evaluation
+            }
+        },
+        None => {
+            arguments.bound.refuse_for_positions()?;
+            two_columns(arguments)?
+        }
     };
     if arguments.min_f1.is_some() && evaluation.spans().is_none() {
         return Err(Failure::Usage(
@@ -77,11 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut output = Output::create(None)?;
     if arguments.json {
-        let report = Report::of(&evaluation, arguments);
+        let report = Report { bound: tally, ..Report::of(&evaluation, arguments) };
         serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
         write!(output, "{}", evaluation.report(arguments.labels, arguments.confusions))?;
+        if let Some(tally) = tally {
+            writeln!(output, "\n{tally}")?;
+        }
     }
     output.finish()?;
     judge(arguments, &evaluation)
@@ -121,30 +145,38 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
     let threads = threads(arguments.threads)?;
     let tagger = arguments.constraints.tagger(model, Decoder::by_name(&arguments.decoder)?)?;
     let file = arguments.file.as_deref();
-    let source = arguments.data.source(file, Some(model))?;
+    let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;
     let spans = spans(arguments, &mut model.labels().names())?;
-    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
-    let parts: Vec<Arc<Mutex<Evaluation>>> = (0..threads).map(part).collect();
-    let workers = parts.iter().map(|part| {
-        let (mut tagger, model, part) = (tagger.another(), model.clone(), part.clone());
+    measure(&mut reader, spans, threads, |part| {
+        let (mut tagger, model) = (tagger.another(), model.clone());
         move |sequence: &Sequence, _: &mut Vec<u8>| {
             let tagged = tagger.tag(sequence, 1)?;
             let labels = tagged.decoded.best().labels.iter();
             let predicted: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
-            let gold: Vec<&str> =
-                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
-            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = (0..sequence.len()).map(|t| model.extractor().knows_word(sequence.cell(t, 0)?));
-            match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
-                Some(unknown) => part.add_knowing(&gold, &predicted, &unknown)?,
-                None => part.add(&gold, &predicted)?,
-            }
-            Ok(())
+            add(&part, sequence, &predicted, model.extractor())
         }
-    });
+    })
+}
+
+/// What one thread has counted.
+type Part = Arc<Mutex<Evaluation>>;
+
+/// Counts on many threads; `worker` makes what one thread does.
+fn measure<W>(
+    reader: &mut Reader,
+    spans: Option<Spans>,
+    threads: usize,
+    worker: impl Fn(Part) -> W,
+) -> Result<Evaluation>
+where
+    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+{
+    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
+    let parts: Vec<Part> = (0..threads).map(part).collect();
+    let workers = parts.iter().map(|part| worker(part.clone()));
     let progress = Counted::new("sequences", false);
-    in_order(&mut reader, workers.collect(), |answered| {
+    in_order(reader, workers.collect(), |answered| {
         progress.add(answered.sequences);
         Ok(())
     })?;
@@ -153,6 +185,18 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
         whole.merge(&part.lock().unwrap_or_else(PoisonError::into_inner))?;
     }
     Ok(whole)
+}
+
+/// Compares the labels of one sequence with the right ones.
+fn add(part: &Part, sequence: &Sequence, predicted: &[&str], extractor: &Extractor) -> Result<()> {
+    let gold: Vec<&str> = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+    let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = (0..sequence.len()).map(|t| extractor.knows_word(sequence.cell(t, 0)?));
+    match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
+        Some(unknown) => part.add_knowing(&gold, predicted, &unknown)?,
+        None => part.add(&gold, predicted)?,
+    }
+    Ok(())
 }
 
 /// Gold and predicted labels from the last two columns.
@@ -195,6 +239,8 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown_word_accuracy: Option<f64>,
     macro_f1: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Tally>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<SpanReport<'a>>,
     labels: Vec<Row<'a>>,
@@ -253,6 +299,7 @@ impl<'a> Report<'a> {
             unknown_words: unknown.map(|hits| hits.all),
             unknown_word_accuracy: unknown.map(|hits| hits.share()),
             macro_f1: evaluation.macro_f1(),
+            bound: None,
             spans: evaluation.spans().map(|spans| SpanReport {
                 precision: spans.all.precision(),
                 recall: spans.all.recall(),
