@@ -86,17 +86,14 @@ fn options_that_make_no_sense_are_refused() {
     for (more, expected) in [
         (&["--kernel", "rbf:1"][..], "--kernel: expected --algorithm dual"),
         (&["--algorithm", "dual", "--kernel", "rbf:0"], "--kernel: expected linear, poly:DEGREE"),
-        (&["--algorithm", "dual", "--C", "1"], "--C: expected with --loss margin or slack"),
-        (&["--algorithm", "dual", "--gap", "1"], "--gap: expected with --loss margin or slack"),
+        (&["--algorithm", "dual", "--C", "1"], "--C: expected --loss margin or slack"),
+        (&["--algorithm", "dual", "--gap", "1"], "--gap: expected --loss margin or slack"),
         (
             &["--algorithm", "dual", "--loss", "margin", "--budget", "5"],
-            "--budget: expected with --loss perceptron",
+            "--budget: expected --loss perceptron",
         ),
-        (
-            &["--algorithm", "dual", "--loss", "slack", "--no-averaging"],
-            "--no-averaging: expected with --loss",
-        ),
-        (&["--algorithm", "dual", "--loss", "slack", "--threads", "2"], "--threads: expected with --loss"),
+        (&["--algorithm", "dual", "--loss", "slack", "--no-averaging"], "--no-averaging: expected --loss"),
+        (&["--algorithm", "dual", "--loss", "slack", "--threads", "2"], "--threads: expected --loss"),
         (&["--algorithm", "dual", "--budget", "0"], "budget of support tokens: expected at least 1, got 0"),
         (&["--algorithm", "dual", "--loss", "margin", "--C", "0"], "C of max-margin training"),
         (&["--algorithm", "dual", "--prune", "0.1"], "--prune: expected an algorithm that learns weights"),

@@ -1,57 +1,24 @@
-//! Which trainer, with which options.
-//!
-//! A new one needs a [`Name`], a line in `kbest train --help`, its options (which [`Algorithm::check`] assigns to it)
-//! and an arm of [`Algorithm::trainer`].
+//! The options of training algorithms, as typed. What they mean and which belong together is decided by
+//! [`Recipe`](kbest::train::Recipe); a new algorithm needs its name there, and a line in `kbest train --help`.
 
-use super::dual::{Common, Dual};
-use crate::failure::{Failure, Result};
-use crate::text;
-use clap::{Args, ValueEnum};
-use kbest::feature::{FeatureSource, Preset};
-use kbest::train::{
-    Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, Hmm, HmmOptions, Optimiser, Perceptron,
-    PerceptronOptions, Trainer, TrainingSet, Update,
-};
-use kbest::{Decoder, Model, Sequence};
-use std::sync::Arc;
+use crate::failure::{Result, as_typed};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use kbest::train::{Algorithm, Loss, Optimizer, Recipe};
 
-/// A trainer of text models.
-pub(super) type AnyTrainer = dyn Trainer<Model = Model>;
-
-/// The training algorithm. `kbest train --help` describes each below the options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Name {
-    Averaged,
-    Perceptron,
-    Voted,
-    Pa,
-    Crf,
-    Dual,
-    Hmm,
-    BaumWelch,
-}
-
-impl Name {
-    const DECODING: &[Name] = &[Name::Averaged, Name::Perceptron, Name::Voted, Name::Pa, Name::Dual];
-
-    fn as_typed(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
-/// How a CRF is fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Optimizer {
-    #[default]
-    Lbfgs,
-    Sgd,
+/// Reads one of these names.
+macro_rules! named {
+    ($kind:ty) => {
+        PossibleValuesParser::new(<$kind>::NAMES.map(|(name, _)| name))
+            .try_map(|name| <$kind>::by_name(&name))
+    };
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Algorithm {
+pub(super) struct AlgorithmOptions {
     /// Training algorithm
-    #[arg(long, value_enum, value_name = "NAME", default_value = "averaged")]
-    algorithm: Name,
+    #[arg(long, value_parser = named!(Algorithm), value_name = "NAME", default_value = "averaged")]
+    algorithm: Algorithm,
     /// Seed for the order of sequences (baum-welch: for the random start)
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -67,7 +34,7 @@ pub(super) struct Algorithm {
     #[arg(long, value_name = "X")]
     longest: Option<f32>,
     /// crf: optimizer; lbfgs uses all data in each step (OWL-QN with --c1), sgd a few sequences [default: lbfgs]
-    #[arg(long, value_enum, value_name = "NAME")]
+    #[arg(long, value_parser = named!(Optimizer), value_name = "NAME")]
     optimizer: Option<Optimizer>,
     /// crf with lbfgs: strength of L1 regularization, which makes most weights zero [default: 0]
     #[arg(long, value_name = "X")]
@@ -93,164 +60,38 @@ pub(super) struct Algorithm {
     /// baum-welch: number of hidden states
     #[arg(long, value_name = "N")]
     states: Option<usize>,
-    #[command(flatten)]
-    dual: Box<Dual>,
+    /// dual: similarity of two tokens: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
+    #[arg(long, value_name = "KERNEL")]
+    kernel: Option<String>,
+    /// dual: minimize errors one by one, violated margins that grow with the number of errors, or violated margins of 1 whose
+    /// price grows with it [default: perceptron]
+    #[arg(long, value_parser = named!(Loss), value_name = "LOSS")]
+    loss: Option<Loss>,
+    /// dual with --loss perceptron: keep the last coefficients instead of their average
+    #[arg(long)]
+    no_averaging: bool,
+    /// dual with --loss margin or slack: price of violated margins [default: 100]
+    #[arg(long = "C", value_name = "C")]
+    c: Option<f64>,
+    /// dual with --loss margin or slack: stop when the duality gap is at most this share of the objective [default: 0.01]
+    #[arg(long, value_name = "SHARE")]
+    gap: Option<f64>,
+    /// dual with --loss perceptron: keep at most this many support tokens, with their last coefficients
+    #[arg(long, value_name = "N")]
+    budget: Option<usize>,
 }
 
-impl Algorithm {
-    /// Refuses options of other algorithms, which would have no effect.
-    pub(super) fn check(&self) -> Result<()> {
-        let dual = self.dual.given().map(|(option, given)| (option, given, &[Name::Dual][..]));
-        let options: [(&str, bool, &[Name]); 11] = [
-            ("--decoder", self.decoder.is_some(), Name::DECODING),
-            ("--longest", self.longest.is_some(), &[Name::Pa]),
-            ("--optimizer", self.optimizer.is_some(), &[Name::Crf]),
-            ("--c1", self.c1.is_some(), &[Name::Crf]),
-            ("--c2", self.c2.is_some(), &[Name::Crf]),
-            ("--all-states", self.all_states, &[Name::Crf]),
-            ("--all-transitions", self.all_transitions, &[Name::Crf]),
-            ("--rate", self.rate.is_some(), &[Name::Crf]),
-            ("--batch", self.batch.is_some(), &[Name::Crf]),
-            ("--smoothing", self.smoothing.is_some(), &[Name::Hmm, Name::BaumWelch]),
-            ("--states", self.states.is_some(), &[Name::BaumWelch]),
-        ];
-        for (option, given, owners) in options.into_iter().chain(dual) {
-            if given && !owners.contains(&self.algorithm) {
-                let owners: Vec<String> = owners.iter().map(|name| name.as_typed()).collect();
-                return Err(Failure::Usage(format!(
-                    "{option}: expected --algorithm {}, got {}",
-                    owners.join(" or "),
-                    self.name()
-                )));
-            }
-        }
-        for (option, given) in [("--rate", self.rate.is_some()), ("--batch", self.batch.is_some())] {
-            if given && self.optimizer != Some(Optimizer::Sgd) {
-                return Err(Failure::Usage(format!("{option}: expected --optimizer sgd, got lbfgs")));
-            }
-        }
-        self.dual.check(self.threads)?;
-        text::threads(self.threads).map(|_| ())
-    }
-
-    pub(super) fn default_epochs(&self) -> usize {
-        match (self.algorithm, self.optimizer.unwrap_or_default()) {
-            (Name::Crf, Optimizer::Lbfgs) | (Name::BaumWelch, _) => 100,
-            (Name::Dual, _) if self.dual.is_max_margin() => 100,
-            _ => 10,
-        }
-    }
-
-    /// Whether its models can be pruned.
-    pub(super) fn can_be_pruned(&self) -> bool {
-        !matches!(self.algorithm, Name::Voted | Name::Dual)
-    }
-
-    /// The algorithm's own features, if it has any.
-    pub(super) fn feature_source(&self) -> Option<FeatureSource> {
-        let hidden = matches!(self.algorithm, Name::Hmm | Name::BaumWelch);
-        hidden.then_some(FeatureSource::Preset(Preset::Hmm))
-    }
-
-    /// Whether it trains on unlabelled data.
-    pub(super) fn is_unsupervised(&self) -> bool {
-        self.algorithm == Name::BaumWelch
-    }
-
-    /// The trainer for sequences without labels.
-    pub(super) fn unsupervised(&self, sequences: &[Sequence]) -> Result<BaumWelch> {
-        let Some(states) = self.states else {
-            return Err(Failure::Usage("--algorithm baum-welch: expected --states N, got none".into()));
-        };
-        let usual = BaumWelchOptions::default();
-        let smoothing = self.smoothing.unwrap_or(usual.smoothing);
-        Ok(BaumWelch::new(sequences, BaumWelchOptions { states, smoothing, seed: self.seed, ..usual })?)
-    }
-
-    pub(super) fn training_set(
-        &self,
-        sequences: &[Sequence],
-        source: FeatureSource,
-        min_frequency: u32,
-    ) -> Result<TrainingSet> {
-        Ok(TrainingSet::new(sequences, source, min_frequency)?)
-    }
-
-    pub(super) fn trainer(&self, data: &Arc<TrainingSet>) -> Result<Box<AnyTrainer>> {
-        match self.algorithm {
-            Name::Averaged => self.perceptron(data, Averaging::Averaged, Update::Perceptron),
-            Name::Perceptron => self.perceptron(data, Averaging::Final, Update::Perceptron),
-            Name::Voted => self.perceptron(data, Averaging::Voted, Update::Perceptron),
-            Name::Pa => {
-                let longest = self.longest.unwrap_or(1.0);
-                if longest.is_nan() || longest <= 0.0 {
-                    return Err(Failure::Usage(format!("--longest: expected more than 0, got {longest}")));
-                }
-                self.perceptron(data, Averaging::Averaged, Update::PassiveAggressive { longest })
-            }
-            Name::Dual => {
-                let decoder = self.decoder()?;
-                self.dual.trainer(data, Common { decoder, seed: self.seed, threads: self.threads })
-            }
-            Name::Crf => Ok(Box::new(Crf::new(data.clone(), self.crf_options()?)?)),
-            Name::Hmm | Name::BaumWelch => {
-                let usual = HmmOptions::default();
-                let transitions = self.smoothing.unwrap_or(usual.transitions);
-                let emissions = self.smoothing.unwrap_or(usual.emissions);
-                Ok(Box::new(Hmm::new(data.clone(), HmmOptions { transitions, emissions, ..usual })?))
-            }
-        }
-    }
-
-    fn perceptron(
-        &self,
-        data: &Arc<TrainingSet>,
-        averaging: Averaging,
-        update: Update,
-    ) -> Result<Box<AnyTrainer>> {
-        let options = PerceptronOptions {
-            averaging,
-            update,
-            decoder: self.decoder()?,
-            seed: self.seed,
-            threads: self.threads.unwrap_or(1),
-        };
-        Ok(Box::new(Perceptron::new(data.clone(), options)?))
-    }
-
-    fn decoder(&self) -> Result<Decoder> {
-        Ok(Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?)
-    }
-
-    fn crf_options(&self) -> Result<CrfOptions> {
-        let usual = CrfOptions::default();
-        let optimiser = match self.optimizer.unwrap_or_default() {
-            Optimizer::Lbfgs => Optimiser::Lbfgs,
-            Optimizer::Sgd => Optimiser::Sgd {
-                rate: self.rate.unwrap_or(0.1),
-                batch: self.batch.unwrap_or(1),
-                seed: self.seed,
-            },
-        };
-        Ok(CrfOptions {
-            optimiser,
-            c1: self.c1.unwrap_or(usual.c1),
-            c2: self.c2.unwrap_or(usual.c2),
-            all_states: self.all_states,
-            all_transitions: self.all_transitions,
-            threads: text::threads(self.threads)?,
-            ..usual
-        })
-    }
-
-    /// Everything that the course of training depends on, as text.
-    pub(super) fn depends_on(&self) -> String {
-        // The sums of a CRF do not depend on the number of threads, so a run may resume with another number.
-        let threads = if self.algorithm == Name::Crf { None } else { Some(self.threads.unwrap_or(1)) };
-        let Algorithm {
+impl AlgorithmOptions {
+    /// The options, checked.
+    pub(super) fn recipe(&self) -> Result<Recipe> {
+        let AlgorithmOptions { algorithm, seed, threads, longest, optimizer, c1, c2, .. } = *self;
+        let AlgorithmOptions { all_states, all_transitions, rate, batch, smoothing, states, .. } = *self;
+        let AlgorithmOptions { loss, no_averaging, c, gap, budget, .. } = *self;
+        let recipe = Recipe {
             algorithm,
             seed,
-            decoder,
+            threads,
+            decoder: self.decoder.clone(),
             longest,
             optimizer,
             c1,
@@ -261,21 +102,14 @@ impl Algorithm {
             batch,
             smoothing,
             states,
-            dual,
-            threads: _,
-        } = self;
-        format!(
-            "{:?}",
-            (
-                (algorithm, seed, threads, decoder, longest),
-                (optimizer, c1, c2, all_states, all_transitions, rate, batch, smoothing, states),
-                dual
-            )
-        )
-    }
-
-    /// The name as users type it.
-    pub(super) fn name(&self) -> String {
-        self.algorithm.as_typed()
+            kernel: self.kernel.clone(),
+            loss,
+            no_averaging,
+            c,
+            gap,
+            budget,
+        };
+        recipe.check().map_err(as_typed)?;
+        Ok(recipe)
     }
 }

@@ -1,10 +1,11 @@
 //! Files beside the model from which an interrupted run resumes.
 
-use super::algorithm::{Algorithm, AnyTrainer};
 use crate::failure::{Failure, Result};
 use crate::output::write_file;
 use kbest::Model;
-use kbest::train::{EpochEnd, Standing, TrainingSet, fingerprint, load_checkpoint, save_checkpoint};
+use kbest::train::{
+    AnyTrainer, EpochEnd, Recipe, Standing, TrainingSet, fingerprint, load_checkpoint, save_checkpoint,
+};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Checkpoint {
@@ -14,7 +15,7 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(super) fn new(model: &Path, algorithm: &Algorithm, data: &TrainingSet) -> Self {
+    pub(super) fn new(model: &Path, recipe: &Recipe, data: &TrainingSet) -> Self {
         let beside = |ending: &str| {
             let mut name = model.as_os_str().to_owned();
             name.push(ending);
@@ -23,7 +24,7 @@ impl Checkpoint {
         Checkpoint {
             state: beside(".checkpoint"),
             best: beside(".best"),
-            fingerprint: fingerprint(data, &algorithm.depends_on()),
+            fingerprint: fingerprint(data, &recipe.depends_on()),
         }
     }
 

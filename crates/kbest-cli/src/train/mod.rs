@@ -5,18 +5,19 @@
 
 mod algorithm;
 mod checkpoint;
-mod dual;
 mod report;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Output, Progress};
 use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
-use algorithm::{Algorithm, AnyTrainer};
+use algorithm::AlgorithmOptions;
 use checkpoint::Checkpoint;
 use clap::Args;
-use kbest::feature::{FeatureSource, Numbers, Preset};
-use kbest::train::{EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy};
-use kbest::{Model, Sequence, Template};
+use kbest::feature::FeatureSource;
+use kbest::train::{
+    AnyTrainer, EpochEnd, OnHeldOut, Recipe, Schedule, Standing, Trainer, TrainingSet, accuracy,
+};
+use kbest::{Error, Model, Sequence, Template};
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_frequency: u32,
     #[command(flatten)]
-    algorithm: Algorithm,
+    algorithm: AlgorithmOptions,
     /// Maximum number of passes over the data [default: 10; baum-welch, crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
@@ -102,9 +103,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
-    check(arguments)?;
-    if arguments.algorithm.is_unsupervised() {
-        return run_without_labels(arguments, begun);
+    let recipe = check(arguments)?;
+    if recipe.algorithm.is_unsupervised() {
+        return run_without_labels(arguments, &recipe, begun);
     }
     let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
     let dev = match &arguments.dev {
@@ -112,18 +113,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => None,
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let features = feature_source(arguments, &source, &sequences)?;
-    let data = Arc::new(arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?);
+    let features = feature_source(arguments, &recipe, &source, &sequences)?;
+    let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
-    let schedule = Schedule {
-        epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
-        patience: arguments.patience,
-    };
+    let epochs = arguments.epochs.unwrap_or_else(|| recipe.default_epochs());
+    let schedule = Schedule { epochs, patience: arguments.patience };
     let cores = text::threads(None)?;
     let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev, cores));
     let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
-    let mut trainer = arguments.algorithm.trainer(&data)?;
-    let checkpoint = Checkpoint::new(&arguments.model, &arguments.algorithm, &data);
+    let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
+    let checkpoint = Checkpoint::new(&arguments.model, &recipe, &data);
     let standing = if arguments.resume { checkpoint.resume(&mut *trainer)? } else { Standing::default() };
     if standing.epochs > 0 {
         report.resumed(standing.epochs);
@@ -150,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // Features without weights cost memory and time and change no score.
     let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
     let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
-    let model = with_about(model, arguments, &source, &standing)?;
+    let model = with_about(model, &recipe, &source, &standing)?;
     model.save(&arguments.model)?;
     drop(model);
     checkpoint.remove();
@@ -158,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Trains on unlabelled text. No checkpoint: a round is short, and there is no held-out data.
-fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
+fn run_without_labels(arguments: &Arguments, recipe: &Recipe, begun: Instant) -> Result<()> {
     let given = [
         ("--dev", arguments.dev.is_some()),
         ("--resume", arguments.resume),
@@ -169,23 +168,23 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!(
             "{option}: expected an algorithm that trains on labels, got {}",
-            arguments.algorithm.name()
+            recipe.algorithm.name()
         )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
-    let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
+    let mut trainer = recipe.unsupervised(&sequences).map_err(as_typed)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());
+    let epochs = arguments.epochs.unwrap_or_else(|| recipe.default_epochs());
     let schedule = Schedule { epochs, patience: arguments.patience };
     let standing =
         learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
-    with_about(trainer.model()?, arguments, &source, &standing)?.save(&arguments.model)?;
+    with_about(trainer.model()?, recipe, &source, &standing)?.save(&arguments.model)?;
     report.finish(&arguments.model, begun.elapsed())
 }
 
 /// Refuses early what would otherwise fail after hours of training.
-fn check(arguments: &Arguments) -> Result<()> {
-    arguments.algorithm.check()?;
+fn check(arguments: &Arguments) -> Result<Recipe> {
+    let recipe = arguments.algorithm.recipe()?;
     if arguments.epochs == Some(0) {
         return Err(Failure::Usage("--epochs: expected at least 1, got 0".into()));
     }
@@ -193,15 +192,15 @@ fn check(arguments: &Arguments) -> Result<()> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Failure::Usage(format!("--prune: expected 0 or more, got {threshold}")));
         }
-        if !arguments.algorithm.can_be_pruned() {
-            let name = arguments.algorithm.name();
+        if !recipe.algorithm.can_be_pruned() {
+            let name = recipe.algorithm.name();
             return Err(Failure::Usage(format!(
                 "--prune: expected an algorithm that learns weights, got {name}"
             )));
         }
     }
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
-    Ok(())
+    Ok(recipe)
 }
 
 /// Trains, reports progress and keeps what a resumed run needs.
@@ -231,38 +230,22 @@ fn learn(
 }
 
 /// Where features come from: as requested, else what suits the data.
-fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
-    if let Some(source) = arguments.algorithm.feature_source() {
-        return match (&arguments.template, &arguments.features) {
-            (None, None) => Ok(source),
-            _ => Err(Failure::Usage(
-                "--template, --features: expected neither with --algorithm hmm, which has its own features"
-                    .into(),
-            )),
-        };
-    }
-    let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
-    if let Some(path) = &arguments.template {
-        let template = read_template(path)?;
-        if template.columns() > columns && !source.is_items() {
-            let got = template.columns() - 1;
-            let problem = format!(
-                "expected column numbers below {columns} (the data's columns without the label), got {got}"
-            );
-            return Err(Failure::input(&path.display().to_string(), problem));
+fn feature_source(
+    arguments: &Arguments,
+    recipe: &Recipe,
+    source: &Source,
+    sequences: &[Sequence],
+) -> Result<FeatureSource> {
+    let template = arguments.template.as_deref().map(read_template).transpose()?;
+    let features = arguments.features.as_deref();
+    recipe.feature_source(template, features, sequences, source.is_items()).map_err(|error| {
+        match (&arguments.template, error) {
+            (Some(path), Error::Argument { what, expected, got }) if what == "template" => {
+                Failure::input(&path.display().to_string(), format!("expected {expected}, got {got}"))
+            }
+            (_, error) => as_typed(error),
         }
-        return Ok(FeatureSource::Template(template));
-    }
-    if let Some(name) = &arguments.features {
-        return Ok(match name.as_str() {
-            "numbers" => FeatureSource::Numbers(Numbers::fit(sequences)?),
-            name => FeatureSource::Preset(Preset::by_name(name)?),
-        });
-    }
-    if source.is_items() {
-        return Ok(FeatureSource::Items);
-    }
-    Ok(FeatureSource::Preset(if columns > 1 { Preset::Columns } else { Preset::Words }))
+    })
 }
 
 fn read_template(path: &Path) -> Result<Template> {
@@ -295,12 +278,12 @@ fn prune(
 }
 
 /// The model with remarks on its origin.
-fn with_about(model: Model, arguments: &Arguments, source: &Source, standing: &Standing) -> Result<Model> {
+fn with_about(model: Model, recipe: &Recipe, source: &Source, standing: &Standing) -> Result<Model> {
     let mut parts = model.into_parts();
     let text = |name: &str, value: String| (name.to_owned(), value);
     parts.text_format = Some(source.text_format().clone());
     parts.about = vec![
-        text("algorithm", arguments.algorithm.name()),
+        text("algorithm", recipe.algorithm.name().into()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
     ];
