@@ -38,6 +38,9 @@ impl PyPath {
     }
 }
 
+/// What a `Path` is made of, in order.
+type PathFields = (Py<PyArray1<i32>>, f64, bool, &'static str);
+
 /// Labels as numpy's 32-bit integers.
 pub(crate) fn int32(py: Python<'_>, labels: &[u32]) -> Py<PyArray1<i32>> {
     PyArray1::from_slice(py, cast_slice::<u32, i32>(labels)).unbind()
@@ -60,10 +63,7 @@ impl PyPath {
         self.score == other.score && mine.as_slice().ok() == theirs.as_slice().ok()
     }
 
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Py<PyArray1<i32>>, f64, bool, &'static str))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PathFields)> {
         let class = py.get_type::<PyPath>().getattr("_restore")?;
         Ok((class, (self.labels.clone_ref(py), self.score, self.exact, self.decoder)))
     }
