@@ -71,6 +71,31 @@ fn real_valued_tokens() {
     let shown = stdout(&["inspect", &path("linear.kbest")]);
     assert!(!shown.contains("support"), "a linear kernel becomes weights: {shown}");
 
+    // Bad numbers: where, what was expected, what was found.
+    let (model, bad, out) = (path("rbf.kbest"), path("bad.tsv"), path("bad.kbest"));
+    for (text, expected) in [
+        ("100\t0\n\n100\tzwei\n", "bad.tsv:3: column 2 of position 0: expected a number, got \"zwei\""),
+        ("100\t0\n1\tnan\n", "bad.tsv:1: column 2 of position 1: expected a number, got \"nan\""),
+        (
+            "100\t1e300\n",
+            "bad.tsv:1: value of feature 1 at position 0: expected a scaled number of at most 3.4e38",
+        ),
+    ] {
+        std::fs::write(&bad, text).unwrap();
+        let output = run(&["tag", "-m", &model, &bad]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(expected), "{text}: {stderr}");
+    }
+    for (option, data) in [("--dev", &path("train.tsv")), ("--quiet", &bad)] {
+        std::fs::write(&bad, "1\t2\tin\n\n1\tinf\tin\n").unwrap();
+        let mut options = vec!["train", data, "-m", &out, "--features", "numbers", option];
+        options.extend((option == "--dev").then_some(bad.as_str()));
+        let output = run(&options);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let expected = "bad.tsv:3: column 2 of position 0: expected a number, got \"inf\"";
+        assert!(output.status.code() == Some(2) && stderr.contains(expected), "{option}: {stderr}");
+    }
+
     std::fs::write(path("words.tsv"), "1\tzwei\n").unwrap();
     let output = run(&["tag", "-m", &path("rbf.kbest"), &path("words.tsv")]);
     assert_eq!(output.status.code(), Some(2));
@@ -86,16 +111,27 @@ fn options_that_make_no_sense_are_refused() {
     for (more, expected) in [
         (&["--kernel", "rbf:1"][..], "--kernel: expected --algorithm dual"),
         (&["--algorithm", "dual", "--kernel", "rbf:0"], "--kernel: expected linear, poly:DEGREE"),
-        (&["--algorithm", "dual", "--C", "1"], "--C: expected --loss margin or slack"),
-        (&["--algorithm", "dual", "--gap", "1"], "--gap: expected --loss margin or slack"),
+        (&["--algorithm", "dual", "--C", "1"], "--C: expected --loss margin or slack, got perceptron"),
+        (&["--algorithm", "dual", "--gap", "1"], "--gap: expected --loss margin or slack, got perceptron"),
         (
             &["--algorithm", "dual", "--loss", "margin", "--budget", "5"],
-            "--budget: expected --loss perceptron",
+            "--budget: expected --loss perceptron, got margin",
         ),
-        (&["--algorithm", "dual", "--loss", "slack", "--no-averaging"], "--no-averaging: expected --loss"),
-        (&["--algorithm", "dual", "--loss", "slack", "--threads", "2"], "--threads: expected --loss"),
-        (&["--algorithm", "dual", "--budget", "0"], "budget of support tokens: expected at least 1, got 0"),
-        (&["--algorithm", "dual", "--loss", "margin", "--C", "0"], "C of max-margin training"),
+        (
+            &["--algorithm", "dual", "--loss", "slack", "--no-averaging"],
+            "--no-averaging: expected --loss perceptron, got slack",
+        ),
+        (
+            &["--algorithm", "dual", "--loss", "slack", "--threads", "2"],
+            "--threads: expected --loss perceptron, got slack",
+        ),
+        (&["--algorithm", "dual", "--budget", "0"], "--budget: expected at least 1, got 0"),
+        (&["--algorithm", "dual", "--loss", "margin", "--C", "0"], "--C: expected a number above 0, got 0"),
+        (
+            &["--algorithm", "dual", "--loss", "margin", "--gap", "nan"],
+            "--gap: expected a number above 0, got NaN",
+        ),
+        (&["--algorithm", "voted", "--kernel", "rbf:1"], "--kernel: expected --algorithm dual, got voted"),
         (&["--algorithm", "dual", "--prune", "0.1"], "--prune: expected an algorithm that learns weights"),
     ] {
         let output = run(&[&["train", &train, "-m", &model, "--features", "numbers"], more].concat());

@@ -2,7 +2,9 @@
 //!
 //! A true segmentation is drawn: each label has a usual length, lengths spread around it. Node scores are noise, and the true
 //! label stands out; durations are logarithms of how likely a length is; edges are dense, and dear. The family `random` has
-//! no truth, and the same spread everywhere: bounds help little there.
+//! no truth: node scores, added up along a segment, are a random walk. In `jagged` they come back to where they were: each
+//! is the difference of two independent numbers, so that every start is as good as any other on average, and so is every
+//! length; a new segment costs what the best of them gain. Bounds of blocks are too high there to leave anything out.
 
 use super::npz::Npz;
 use crate::failure::{Failure, Result};
@@ -18,6 +20,7 @@ use std::path::PathBuf;
 enum Family {
     Peaked,
     Random,
+    Jagged,
 }
 
 /// Lattices of segments for `kbest decode` and `kbest bench decode`
@@ -28,7 +31,9 @@ enum Family {
 
 Families:
   peaked  each label has a usual length, and the true label stands out
-  random  random nodes and durations, where bounds help little")]
+  random  random nodes and durations
+  jagged  the same, but no start and no length is better on average, so that
+          bounds leave nothing out")]
 pub(super) struct Arguments {
     /// File to write (.npz); stdout if absent or `-`
     #[arg(short, long, value_name = "FILE")]
@@ -63,6 +68,9 @@ pub(super) struct Arguments {
 const PEAKED: f64 = 1.0;
 const EDGE: f64 = -3.0;
 
+/// What the best of a thousand lengths gain: the maximum of sums of three independent numbers.
+const JAGGED_EDGE: f64 = -5.5;
+
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let &Arguments { sequences, positions, labels, longest, explicit, .. } = arguments;
     if labels == 0 || longest == 0 {
@@ -92,11 +100,19 @@ fn write<S: Scores>(arguments: &Arguments) -> Result<()> {
             let score = match family {
                 Family::Peaked => -0.5 * ((length as f64 - usual[y]) / spread(y)).powi(2),
                 Family::Random => random.signed() * 4.0,
+                Family::Jagged => random.normal(),
             };
             duration.push(S::from_f64(score));
         }
     }
-    let edge: Vec<S> = (0..labels * labels).map(|_| S::from_f64(EDGE + random.signed())).collect();
+    let edge: Vec<S> = (0..labels * labels)
+        .map(|_| {
+            S::from_f64(match family {
+                Family::Jagged => JAGGED_EDGE,
+                Family::Peaked | Family::Random => EDGE + random.signed(),
+            })
+        })
+        .collect();
     let mut node = Vec::with_capacity(sequences * positions * labels);
     let mut segment = vec![];
     for _ in 0..sequences {
@@ -106,10 +122,16 @@ fn write<S: Scores>(arguments: &Arguments) -> Result<()> {
             let length = (usual[y] + random.normal() * spread(y)).round().clamp(1.0, longest as f64) as usize;
             truth.extend(std::iter::repeat_n(y, length));
         }
+        let mut before = vec![0.0; labels];
         for &right in &truth[..positions] {
             for y in 0..labels {
                 let peak = if family == Family::Peaked && y == right { PEAKED } else { 0.0 };
-                node.push(S::from_f64(random.normal() + peak));
+                let noise = random.normal() + peak;
+                node.push(S::from_f64(match family {
+                    Family::Jagged => noise - before[y],
+                    Family::Peaked | Family::Random => noise,
+                }));
+                before[y] = noise;
             }
         }
         if explicit {

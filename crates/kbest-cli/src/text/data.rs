@@ -101,23 +101,27 @@ impl Source {
     }
 }
 
+/// What else a sequence must satisfy; an error is reported with file and line.
+pub(crate) type CheckSequence<'a> = &'a dyn Fn(&Sequence) -> kbest::Result<()>;
+
 /// All labelled sequences of these files, and how the first file was read.
 pub(crate) fn read_labelled(
     data: &Data,
     paths: &[PathBuf],
-    model: Option<&Model>,
+    also: Option<CheckSequence<'_>>,
 ) -> Result<(Vec<Sequence>, Source)> {
     read_all(
         data,
         paths,
-        model,
+        None,
         |source, path| source.open_labelled(path),
         |reader, sequence| {
-            if sequence.is_labelled() {
-                return Ok(());
+            let place = || format!("{}:{}", reader.file(), reader.first_line());
+            if !sequence.is_labelled() {
+                return Err(Failure::input(&place(), "expected a label at every position, got none"));
             }
-            let place = format!("{}:{}", reader.file(), reader.first_line());
-            Err(Failure::input(&place, "expected a label at every position, got none"))
+            let checked = also.map_or(Ok(()), |check| check(sequence));
+            checked.map_err(|error| Failure::input(&place(), error))
         },
     )
 }

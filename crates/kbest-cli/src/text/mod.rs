@@ -5,7 +5,7 @@ mod data;
 mod pipeline;
 
 pub(crate) use constraints::Constraints;
-pub(crate) use data::{Data, Source, read_labelled, read_unlabelled};
+pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_unlabelled};
 pub(crate) use pipeline::in_order;
 
 use crate::failure::{Failure, Result};

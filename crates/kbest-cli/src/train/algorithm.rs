@@ -60,17 +60,17 @@ pub(super) struct AlgorithmOptions {
     /// baum-welch: number of hidden states
     #[arg(long, value_name = "N")]
     states: Option<usize>,
-    /// dual: similarity of two tokens: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
+    /// dual: how alike two tokens are: linear, poly:DEGREE[:OFFSET] or rbf:GAMMA [default: linear]
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
-    /// dual: minimize errors one by one, violated margins that grow with the number of errors, or violated margins of 1 whose
-    /// price grows with it [default: perceptron]
+    /// dual: what to minimize: errors (perceptron), or the extent to which wrong labels come too close to the right ones,
+    /// where the number of errors scales the margin or the price of missing it (slack) [default: perceptron]
     #[arg(long, value_parser = named!(Loss), value_name = "LOSS")]
     loss: Option<Loss>,
     /// dual with --loss perceptron: keep the last coefficients instead of their average
     #[arg(long)]
     no_averaging: bool,
-    /// dual with --loss margin or slack: price of violated margins [default: 100]
+    /// dual with --loss margin or slack: price of missed margins [default: 100]
     #[arg(long = "C", value_name = "C")]
     c: Option<f64>,
     /// dual with --loss margin or slack: stop when the duality gap is at most this share of the objective [default: 0.01]

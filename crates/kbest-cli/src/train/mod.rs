@@ -9,11 +9,11 @@ mod report;
 
 use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Output, Progress};
-use crate::text::{self, Data, Source, read_labelled, read_unlabelled};
+use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
 use algorithm::AlgorithmOptions;
 use checkpoint::Checkpoint;
 use clap::Args;
-use kbest::feature::FeatureSource;
+use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
     AnyTrainer, EpochEnd, OnHeldOut, Recipe, Schedule, Standing, Trainer, TrainingSet, accuracy,
 };
@@ -22,6 +22,9 @@ use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The feature set whose scale is fitted to the data.
+const NUMBERS: &str = "numbers";
 
 /// Train a model on labelled text
 #[derive(Debug, Args)]
@@ -107,9 +110,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if recipe.algorithm.is_unsupervised() {
         return run_without_labels(arguments, &recipe, begun);
     }
-    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, None)?;
+    let numbers = arguments.features.as_deref() == Some(NUMBERS);
+    let check = numbers.then_some(&Numbers::check_cells as CheckSequence<'_>);
+    let (sequences, source) = read_labelled(&arguments.data, &arguments.files, check)?;
     let dev = match &arguments.dev {
-        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), None)?.0),
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
         None => None,
     };
     let mut report = Report::new(arguments.quiet, arguments.json);

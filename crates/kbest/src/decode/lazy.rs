@@ -20,12 +20,12 @@ use super::auto::{Auto, Engine};
 use super::counters::Uncounted;
 use super::funnel::{self, Stop};
 use super::path_space::{Full, PathSpace, Place};
+use super::unique::UniqueBy;
 use super::{Decode, Path, Scratch};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice, with_edges};
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::marker::PhantomData;
 
 /// Factor by which the margin grows when the paths within it are used up.
@@ -83,10 +83,14 @@ enum Space {
 
 impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> KbestIter<'l, S, L> {
     /// Only paths that differ after every label is mapped by `projection` (for example, joint tag to coarse tag): of
-    /// those that map to the same labels, the best. Still exact, and still best first; but every path in between is
-    /// visited and skipped, so a projection that maps many labels to one makes each further path more expensive.
-    pub fn unique_by<F: Fn(LabelId) -> LabelId>(self, projection: F) -> UniqueBy<Self, F> {
-        UniqueBy { paths: self, projection, seen: HashSet::new() }
+    /// those that map to the same labels, the best. Still exact, and still best first. Paths in between are visited and
+    /// left out; where these are many, each path returned costs up to `T` decodings instead.
+    pub fn unique_by<F: Fn(LabelId) -> LabelId>(self, projection: F) -> UniqueBy<'l, S, L, F> {
+        UniqueBy::new(self, projection)
+    }
+
+    pub(super) fn lattice(&self) -> &Lattice<'l, S> {
+        self.lattice.borrow()
     }
 
     /// The best path, as fast as a single path can be found.
@@ -219,22 +223,5 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> Iterator for KbestIter<'l, S, L> {
                 },
             }
         }
-    }
-}
-
-/// Iterator over paths that differ after projection, made by [`KbestIter::unique_by`].
-#[derive(Debug)]
-pub struct UniqueBy<I, F> {
-    paths: I,
-    projection: F,
-    seen: HashSet<Vec<LabelId>>,
-}
-
-impl<S: Float, I: Iterator<Item = Path<S>>, F: Fn(LabelId) -> LabelId> Iterator for UniqueBy<I, F> {
-    type Item = Path<S>;
-
-    fn next(&mut self) -> Option<Path<S>> {
-        let (projection, seen) = (&self.projection, &mut self.seen);
-        self.paths.find(|path| seen.insert(path.labels.iter().map(|&y| projection(y)).collect()))
     }
 }

@@ -54,6 +54,11 @@ pub(crate) trait Algorithm: Decode + Sized {
         Err(Error::Unsupported { decoder: self.name(), reason })
     }
 
+    /// What is reported to have answered an empty sequence, for which nothing searches.
+    fn name_for_empty(&self) -> &'static str {
+        self.name()
+    }
+
     /// The option that [`Algorithm::with_option`] would take, if it is not the default.
     fn option(&self) -> Option<String> {
         None
@@ -88,6 +93,7 @@ impl<D: Algorithm> Sealed for D {
         self.supports(k)?;
         out.clear(self.name());
         if lattice.positions() == 0 {
+            out.decoder = self.name_for_empty();
             out.push_path(0, S::ZERO);
             return Ok(());
         }

@@ -84,19 +84,17 @@ impl Numbers {
         self.rules.len()
     }
 
-    /// Refuses cells that are no numbers.
+    /// Refuses a sequence with a cell that is not a number, as [`Numbers::fit`] would.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] with position and column.
+    pub fn check_cells(sequence: &Sequence) -> Result<()> {
+        (0..sequence.len()).try_for_each(|t| check_position(sequence, t, sequence.width(t)))
+    }
+
+    /// Refuses cells that are not numbers, in the columns that the rule knows.
     pub(super) fn check(&self, sequence: &Sequence) -> Result<()> {
-        for t in 0..sequence.len() {
-            for column in 0..self.rules.len() {
-                let cell = sequence.cell(t, column);
-                if cell.and_then(number).is_none() {
-                    let got = cell.map_or_else(|| "none".into(), quoted);
-                    let what = format!("column {} of position {t}", column + 1);
-                    return Err(Error::shape(what, "a number", got));
-                }
-            }
-        }
-        Ok(())
+        (0..sequence.len()).try_for_each(|t| check_position(sequence, t, self.rules.len()))
     }
 
     /// Visits the columns of position `t` with their scaled numbers.
@@ -107,6 +105,18 @@ impl Numbers {
             }
         }
     }
+}
+
+fn check_position(sequence: &Sequence, t: usize, columns: usize) -> Result<()> {
+    for column in 0..columns {
+        let cell = sequence.cell(t, column);
+        if cell.and_then(number).is_none() {
+            let got = cell.map_or_else(|| "none".into(), quoted);
+            let what = format!("column {} of position {t}", column + 1);
+            return Err(Error::shape(what, "a number", got));
+        }
+    }
+    Ok(())
 }
 
 fn number(cell: &str) -> Option<f64> {

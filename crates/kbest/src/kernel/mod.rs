@@ -40,7 +40,9 @@ pub use aligned::AlignedVec;
 #[cfg(feature = "text")]
 pub(crate) use blob::Blob;
 pub(crate) use compiled::{Loop, run};
-pub(crate) use convolution::{BLOCK, ENDS, NOTHING, Octet, convolve, convolve_bounded};
+pub(crate) use convolution::{
+    BLOCK, Bounds, ENDS, NOTHING, Octet, PART, convolve, convolve_bounded, widen_maxima,
+};
 pub(crate) use dispatch::Kernels;
 pub(crate) use exponential::{exp_rows, ln_rows};
 #[cfg(feature = "text")]

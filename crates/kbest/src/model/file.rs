@@ -102,6 +102,14 @@ impl Model {
         from_container(&Container::from_bytes(bytes, name, MODEL)?, name, None)
     }
 
+    /// The same for a kernel that is not one of ours, as [`Model::load_with_kernel`].
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    pub fn from_bytes_with_kernel(bytes: &[u8], name: &str, kernel: Arc<dyn TokenKernel>) -> Result<Self> {
+        from_container(&Container::from_bytes(bytes, name, MODEL)?, name, Some(&kernel))
+    }
+
     fn sections(&self) -> Result<ContainerWriter<'_>> {
         let mut writer = ContainerWriter::new(MODEL);
         let about = self.about().iter().flat_map(|(name, text)| [name.as_str(), text]);

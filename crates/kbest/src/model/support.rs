@@ -53,6 +53,7 @@ pub struct Support {
     tokens: TokenVectors,
     starts: Blob<u32>, // S + 1: where the coefficients of each token begin
     coefficients: Blob<Coefficient>,
+    identity: Arc<()>, // tells these tokens from those of any other model
 }
 
 impl Support {
@@ -75,6 +76,11 @@ impl Support {
     /// The tokens.
     pub fn tokens(&self) -> &TokenVectors {
         &self.tokens
+    }
+
+    /// Shared by copies, and by nothing else: who remembers scores can ask whose they are.
+    pub(crate) fn identity(&self) -> &Arc<()> {
+        &self.identity
     }
 
     /// The coefficients of a token, by label.
@@ -194,7 +200,7 @@ impl Support {
         if !starts.windows(2).all(|two| legal(of_token(two))) {
             return Err(wrong("coefficients that are not finite, or of labels out of order or range"));
         }
-        Ok(Support { kernel, labels, tokens, starts, coefficients })
+        Ok(Support { kernel, labels, tokens, starts, coefficients, identity: Arc::default() })
     }
 }
 
@@ -246,6 +252,7 @@ impl SupportBuilder {
             tokens: self.tokens.finish(),
             starts: self.starts.into(),
             coefficients: self.coefficients.into(),
+            identity: Arc::default(),
         }
     }
 }

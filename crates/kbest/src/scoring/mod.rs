@@ -32,6 +32,7 @@
 
 mod boolean;
 mod model;
+mod remembered;
 pub mod rows;
 mod support;
 

@@ -6,24 +6,31 @@
 //!
 //! **How.** Labels go by eights, ends by eights (`kernel::convolve`). With bounds, whole blocks of starts are left out whose
 //! best member, with the best duration it could have, is no better than what was found: rounding is monotone, so the bound
-//! needs no slack, and all forward scores stay exact. **Flat tails.** If no length is too long, and from some length on all
+//! needs no slack, and all forward scores stay exact. Where more than half would have to be done anyway, bounds rest for a
+//! while, so that trying them costs a few hundredths at most. **Flat tails.** If no length is too long, and from some length on all
 //! score the same, starts that lie further back are merged into one running maximum: without durations and a longest
 //! segment the whole takes `T L`. **What is forbidden.** A position that a label may not cover, or a boundary that must be,
 //! kills all starts before it for good, each once.
 
 use super::SegmentLattice;
 use super::forward::Inside;
-use crate::kernel::{BLOCK, ENDS, Float, NOTHING, Octet, convolve, convolve_bounded};
+use crate::kernel::{
+    BLOCK, Bounds, ENDS, Float, NOTHING, Octet, PART, convolve, convolve_bounded, widen_maxima,
+};
 use crate::label::LabelId;
 
 /// Durations as the convolution reads them, for eight labels at a time.
 #[derive(Debug, Default)]
 struct Durations {
     rows: Vec<Octet>, // a group after another: from the longest (and `ENDS - 1` longer ones, forbidden) to 1
-    reaches: Vec<Octet>, // as `rows`: the largest of the next `BLOCK + ENDS - 1` rows; empty without bounds
+    of_block: Vec<Octet>, // as `rows`: the largest of the next `BLOCK + ENDS - 1` rows; empty without bounds
+    of_part: Vec<Octet>, // likewise, of the next `PART + ENDS - 1` rows
     count: usize,     // rows of a group
     tail: Vec<Octet>, // one of each group: the score of all lengths that the rows do not have, if there are any
 }
+
+/// Tiles without bounds after one in which they left out less than half.
+const REST: usize = 31;
 
 /// Working memory.
 #[derive(Debug, Default)]
@@ -32,9 +39,13 @@ pub(super) struct Lengths {
     window: usize, // lengths that are convolved; longer ones are in the tail
     flat: bool,    // whether there is a tail
     positions: usize,
-    starts: Vec<Octet>,       // a group after another, T each: entered - sum
-    tops: Vec<Octet>, // a group after another: the largest of each block of starts; empty without bounds
-    blocks: usize,    // of a group
+    starts: Vec<Octet>,          // a group after another, T each: entered - sum
+    blocks: Vec<Octet>, // a group after another: the largest of each block of starts; empty without bounds
+    parts: Vec<Octet>,  // likewise, of each part of a block
+    favourites: Vec<[usize; 8]>, // one of each group
+    bounded: bool,
+    bounded_to: usize,        // starts before are in `blocks` and `parts`
+    resting: usize,           // tiles that will be done without bounds, since these did not help
     tile: Vec<[Octet; ENDS]>, // one of each group: the ends after `tile_from`
     tile_from: usize,
     merged: usize,        // starts before are in `old`
@@ -65,7 +76,8 @@ impl Lengths {
         let d = &mut self.durations;
         d.count = self.window + ENDS - 1;
         d.rows.clear();
-        d.reaches.clear();
+        d.of_block.clear();
+        d.of_part.clear();
         d.tail.clear();
         for group in 0..groups {
             // With a tail, the lengths just beyond the window are convolved by the ends that lie further on in a tile.
@@ -77,17 +89,24 @@ impl Lengths {
                 d.tail.push(octet(row(longest), group));
             }
             if bounded {
-                let rows = &d.rows[group * d.count..];
-                d.reaches.extend(window_maxima(rows, BLOCK + ENDS - 1));
+                let here = group * d.count;
+                d.of_part.extend_from_slice(&d.rows[here..]);
+                widen_maxima(&mut d.of_part[here..], 1, PART + ENDS - 1);
+                d.of_block.extend_from_slice(&d.of_part[here..]);
+                widen_maxima(&mut d.of_block[here..], PART + ENDS - 1, BLOCK + ENDS - 1);
             }
         }
-        self.blocks = positions.div_ceil(BLOCK);
+        self.bounded = bounded;
+        let covered = if bounded { groups * positions.next_multiple_of(BLOCK) } else { 0 };
         refill(&mut self.starts, groups * positions, NOTHING);
-        refill(&mut self.tops, if bounded { groups * self.blocks } else { 0 }, NOTHING);
+        refill(&mut self.blocks, covered / BLOCK, NOTHING);
+        refill(&mut self.parts, covered / PART, NOTHING);
+        refill(&mut self.favourites, groups, [usize::MAX; 8]);
         refill(&mut self.tile, groups, [NOTHING; ENDS]);
         refill(&mut self.old, groups, NOTHING);
         refill(&mut self.dead, labels, 0);
         (self.tile_from, self.merged, self.done) = (usize::MAX, 0, 0);
+        (self.bounded_to, self.resting) = (0, 0);
     }
 
     /// The ends after `from`, from all starts up to there.
@@ -95,7 +114,13 @@ impl Lengths {
         self.tile_from = from;
         let first = (from + 1).saturating_sub(self.window);
         let starts = from + 1 - first;
-        let bounded = !self.tops.is_empty();
+        let covered = self.positions.next_multiple_of(BLOCK);
+        let bounded = self.bounded && self.resting == 0;
+        self.resting = self.resting.saturating_sub(1);
+        if bounded {
+            self.bound_starts(from + 1);
+        }
+        let mut done = 0; // starts of all groups
         for (group, tile) in self.tile.iter_mut().enumerate() {
             *tile = [NOTHING; ENDS];
             let all = &self.starts[group * self.positions..][..self.positions];
@@ -110,16 +135,42 @@ impl Lengths {
             let skip = self.window - starts;
             let (starts, rows) = (&all[first..=from], &rows[skip..]);
             if bounded {
-                let tops = &self.tops[group * self.blocks..];
-                let reaches = &self.durations.reaches[group * self.durations.count + skip..];
-                let done = convolve_bounded(tile, starts, rows, first, tops, reaches);
-                self.done += (done * BLOCK * ENDS * 8) as u64;
+                let lengths = group * self.durations.count + skip;
+                let bounds = Bounds {
+                    first,
+                    blocks: &self.blocks[group * covered / BLOCK..],
+                    parts: &self.parts[group * covered / PART..],
+                    of_block: &self.durations.of_block[lengths..],
+                    of_part: &self.durations.of_part[lengths..],
+                    favourites: &mut self.favourites[group],
+                };
+                done += convolve_bounded(tile, starts, rows, bounds) * PART;
             } else {
                 convolve(tile, starts, rows);
-                self.done += (starts.len() * ENDS * 8) as u64;
+                done += starts.len();
             }
         }
+        self.done += (done * ENDS * 8) as u64;
+        // The first few starts are too few to tell.
+        if bounded && starts >= self.window.min(4 * BLOCK) && 2 * done > starts * self.tile.len() {
+            self.resting = REST;
+        }
         self.merged = if self.flat { first } else { 0 };
+    }
+
+    /// Brings the bounds of starts up to date.
+    fn bound_starts(&mut self, to: usize) {
+        let covered = self.positions.next_multiple_of(BLOCK);
+        for group in 0..self.tile.len() {
+            for s in self.bounded_to..to {
+                let start = &self.starts[group * self.positions + s];
+                let place = group * covered + s;
+                for top in [&mut self.blocks[place / BLOCK], &mut self.parts[place / PART]] {
+                    *top = larger(start, top);
+                }
+            }
+        }
+        self.bounded_to = to;
     }
 
     /// Starts before `earliest` may not reach the ends from `r` on.
@@ -127,8 +178,14 @@ impl Lengths {
         let (group, lane) = (y / 8, y % 8);
         for s in self.dead[y]..earliest {
             self.starts[group * self.positions + s as usize][lane] = f64::NEG_INFINITY;
-            if !self.tops.is_empty() && (s as usize + 1).is_multiple_of(BLOCK) {
-                self.tops[group * self.blocks + s as usize / BLOCK][lane] = f64::NEG_INFINITY;
+            if self.bounded {
+                let place = group * self.positions.next_multiple_of(BLOCK) + s as usize;
+                if (s + 1).is_multiple_of(PART as u32) {
+                    self.parts[place / PART][lane] = f64::NEG_INFINITY;
+                }
+                if (s + 1).is_multiple_of(BLOCK as u32) {
+                    self.blocks[place / BLOCK][lane] = f64::NEG_INFINITY;
+                }
             }
         }
         self.dead[y] = earliest;
@@ -159,10 +216,6 @@ impl<S: Float> Inside<S> for Convolved<'_, '_, S> {
             let start = &mut lengths.starts[group * lengths.positions + s];
             for ((start, entered), sum) in start.iter_mut().zip(entered).zip(sums) {
                 *start = entered.to_f64() - sum;
-            }
-            if !lengths.tops.is_empty() {
-                let top = &mut lengths.tops[group * lengths.blocks + s / BLOCK];
-                *top = larger(start, top);
             }
         }
     }
@@ -235,37 +288,4 @@ fn plus(a: &Octet, b: &Octet) -> Octet {
 #[inline(always)]
 fn larger(a: &Octet, b: &Octet) -> Octet {
     std::array::from_fn(|lane| if a[lane] > b[lane] { a[lane] } else { b[lane] })
-}
-
-/// The maxima of the `size` rows from each row on, as many as there are, by doubling.
-fn window_maxima(rows: &[Octet], size: usize) -> Vec<Octet> {
-    let mut maxima = rows.to_vec();
-    let mut covered = 1;
-    while covered < size {
-        let step = covered.min(size - covered);
-        for i in 0..maxima.len() {
-            if let Some(further) = maxima.get(i + step) {
-                maxima[i] = larger(&maxima[i], further);
-            }
-        }
-        covered += step;
-    }
-    maxima
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_have_their_maxima() {
-        let rows: Vec<Octet> = (0..50).map(|i| [f64::from(i * 37 % 50); 8]).collect();
-        for size in [1, 2, 3, 7, 39] {
-            for (i, maximum) in window_maxima(&rows, size).iter().enumerate() {
-                let window = &rows[i..rows.len().min(i + size)];
-                let expected = window.iter().map(|row| row[0]).fold(f64::NEG_INFINITY, f64::max);
-                assert_eq!(maximum[0], expected, "{size} from {i}");
-            }
-        }
-    }
 }

@@ -31,6 +31,7 @@
 
 use super::change::{Change, merge};
 use super::family::{Differentiable, Family, Layout, Scope, Tally, judged};
+use super::{Averaging, Update};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
@@ -152,6 +153,10 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
 
     fn weight(&self, example: usize) -> f64 {
         self.examples[example].weight
+    }
+
+    fn accept(&self, _averaging: Averaging, _update: Update) -> Result<()> {
+        Ok(())
     }
 
     fn zero(&self) -> Result<BooleanWeights> {

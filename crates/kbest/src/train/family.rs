@@ -22,7 +22,7 @@
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
 //! marginals, expected counts), minus `Differentiable::add_gold`.
 
-use super::Change;
+use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
@@ -51,6 +51,12 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// The weight of an example.
     fn weight(&self, example: usize) -> f64;
+
+    /// Refuses a kind of perceptron that cannot learn these models, before it has begun.
+    ///
+    /// # Errors
+    /// [`crate::Error::Argument`] that says which kinds can.
+    fn accept(&self, averaging: Averaging, update: Update) -> Result<()>;
 
     /// All parameters zero.
     ///

@@ -140,9 +140,9 @@ pub enum Loss {
     /// Errors, one by one.
     #[default]
     Perceptron,
-    /// Violated margins that grow with the number of errors.
+    /// How far margins are missed that grow with the number of errors.
     Margin,
-    /// Violated margins of 1 whose price grows with the number of errors.
+    /// How far margins of 1 are missed, at a price that grows with the number of errors.
     Slack,
 }
 
@@ -214,7 +214,7 @@ pub struct Recipe {
     pub loss: Option<Loss>,
     /// Dual: the last coefficients instead of their average.
     pub no_averaging: bool,
-    /// Dual with margins: price of violated ones.
+    /// Dual with margins: price of missed ones.
     pub c: Option<f64>,
     /// Dual with margins: the duality gap at which to stop, as a share of the objective.
     pub gap: Option<f64>,
@@ -302,6 +302,7 @@ impl Recipe {
     fn check_dual(&self) -> Result<()> {
         self.kernel()?;
         let threads = self.algorithm == Algorithm::Dual && self.threads.is_some_and(|threads| threads != 1);
+        // A removed token would leave dual variables that no longer add up: neither objective nor gap would mean anything.
         let options = [
             ("no_averaging", self.no_averaging, false),
             ("budget", self.budget.is_some(), false),
@@ -314,6 +315,14 @@ impl Recipe {
                 let expected = if of_margins { "loss margin or slack" } else { "loss perceptron" };
                 return Err(Error::argument(option, expected, self.loss.unwrap_or_default().name()));
             }
+        }
+        for (option, number) in [("C", self.c), ("gap", self.gap)] {
+            if let Some(number) = number.filter(|number| !(*number > 0.0 && number.is_finite())) {
+                return Err(Error::argument(option, "a number above 0", number));
+            }
+        }
+        if self.budget == Some(0) {
+            return Err(Error::argument("budget", "at least 1", 0));
         }
         Ok(())
     }

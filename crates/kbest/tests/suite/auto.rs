@@ -62,3 +62,14 @@ proptest! {
         }
     }
 }
+
+/// Answers name the decoder that found them; for an empty sequence, too.
+#[test]
+fn auto_is_never_the_name_of_an_answer() {
+    let edges = Edges::uniform(3, 0.0f32).unwrap();
+    for positions in [0, 1, 5] {
+        let lattice = Lattice::new(vec![0.0; positions * 3], &edges).unwrap();
+        let answer = Auto::default().decode(&lattice, &mut Scratch::new()).unwrap();
+        assert_ne!(answer.decoder, "auto", "{positions} positions");
+    }
+}

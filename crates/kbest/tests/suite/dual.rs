@@ -10,7 +10,7 @@ use kbest::feature::{FeatureSource, Numbers};
 use kbest::random::Random;
 use kbest::train::{
     Averaging, Change, DualOptions, DualParameter, DualTrainingSet, Family, MaxMargin, MaxMarginOptions,
-    Perceptron, PerceptronOptions, Rescaling, Trainer, TrainingSet, load_checkpoint, save_checkpoint,
+    Perceptron, PerceptronOptions, Rescaling, Trainer, TrainingSet, Update, load_checkpoint, save_checkpoint,
 };
 use kbest::{Decode, Decoder, LabelId, Model, Scratch, Sequence, Tagger};
 use std::sync::Arc;
@@ -272,11 +272,13 @@ fn the_budget_is_kept() {
 }
 
 #[test]
-fn votes_are_refused() {
-    let options = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
-    let mut trainer = Perceptron::new(dual(20, "rbf:1", DualOptions::default()), options).unwrap();
-    trainer.epoch(&mut |_| ()).unwrap();
-    assert!(trainer.model().is_err());
+fn votes_and_passive_aggressive_steps_are_refused_before_training() {
+    let data = dual(20, "rbf:1", DualOptions::default());
+    let voted = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
+    assert!(Perceptron::new(data.clone(), voted).unwrap_err().to_string().contains("votes"));
+    let update = Update::PassiveAggressive { longest: 1.0 };
+    let refused = Perceptron::new(data, PerceptronOptions { update, ..PerceptronOptions::default() });
+    assert!(refused.unwrap_err().to_string().contains("steps of a fixed size"));
 }
 
 /// What is left of a sequence's dual variables: per token and label, how much of them has that label there.

@@ -11,7 +11,7 @@ mod plan;
 pub use plan::{Engine, Facts, Plan};
 
 use super::gather::GatherEdges;
-use super::{Algorithm, Job, Tally};
+use super::{Algorithm, Decode, Job, Tally, Viterbi};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -61,5 +61,10 @@ impl Algorithm for Auto {
         }
         job.out.decoder = plan.fallback.name();
         plan.fallback.decoder().search(job)
+    }
+
+    // Answers name the engine, never `auto`.
+    fn name_for_empty(&self) -> &'static str {
+        Viterbi.name()
     }
 }

@@ -9,8 +9,9 @@
 //!
 //! A perceptron that errs at a token adds 1 to the coefficient of the right label there and takes 1 from that of the answer
 //! ([`Perceptron`](super::Perceptron), final and averaged); [`MaxMargin`](super::MaxMargin) finds the coefficients of the
-//! widest margin. Equal tokens are one ([`DualTrainingSet::tokens`]). Votes are refused; passive-aggressive steps would
-//! measure lengths as if different tokens had nothing in common.
+//! widest margin. Equal tokens are one ([`DualTrainingSet::tokens`]). Votes are refused, since a
+//! model would need every token that ever was support, and so are passive-aggressive steps, whose length would need all kernel
+//! values within a sequence.
 //!
 //! **Cost.** `b(σ, s)` is kept for all `N` tokens of the training data and all labels: scoring an example is a look-up, and a
 //! changed coefficient costs one row of the kernel and `N` additions. Memory `N L` numbers, and rows of `N` values up to
@@ -60,9 +61,9 @@ mod weights;
 
 pub use weights::DualWeights;
 
-use super::Change;
 use super::family::Family;
 use super::rows::TrainingSet;
+use super::{Averaging, Change, Update};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::token::{TokenKernel, TokenVectors, vector_of};
@@ -216,6 +217,18 @@ impl Family for DualTrainingSet {
         self.data.examples()[example].weight
     }
 
+    fn accept(&self, averaging: Averaging, update: Update) -> Result<()> {
+        if averaging == Averaging::Voted {
+            let expected = "the last coefficients or their average";
+            return Err(Error::argument("averaging of a dual model", expected, "votes"));
+        }
+        if update != Update::Perceptron {
+            let got = "passive-aggressive steps";
+            return Err(Error::argument("updates of a dual model", "steps of a fixed size", got));
+        }
+        Ok(())
+    }
+
     fn zero(&self) -> Result<DualWeights> {
         DualWeights::new(self)
     }
@@ -262,7 +275,7 @@ impl Family for DualTrainingSet {
         weights.keep_to_budget(self)
     }
 
-    // Nothing to remember: `model` refuses votes.
+    // Nothing to remember: votes are refused.
     fn record(&self, _voters: &mut VotersBuilder, _change: Change<DualParameter>) {}
 
     fn save(&self, weights: &DualWeights, state: &mut StateWriter) {
@@ -281,8 +294,7 @@ impl Family for DualTrainingSet {
         voters: Option<Voters>,
     ) -> Result<Model> {
         if voters.is_some() {
-            let expected = "the last coefficients or their average";
-            return Err(Error::argument("averaging of a dual model", expected, "votes"));
+            self.accept(Averaging::Voted, Update::Perceptron)?;
         }
         // The average of all moments would need the tokens of all moments.
         let average_up_to = average_up_to.filter(|_| !self.has_budget());

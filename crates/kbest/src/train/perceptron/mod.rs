@@ -101,7 +101,7 @@ impl<F: Family> Perceptron<F> {
     /// Starts with all weights zero.
     ///
     /// # Errors
-    /// [`Error::Argument`] for zero threads, or voting with several.
+    /// [`Error::Argument`] for zero threads, voting with several, or what [`Family::accept`] refuses.
     pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
@@ -116,6 +116,7 @@ impl<F: Family> Perceptron<F> {
         if data.example_count() == 0 {
             return Err(Error::shape("training data", "at least one example", 0));
         }
+        data.accept(options.averaging, options.update)?;
         let weights = data.zero()?;
         let voters = voted.then(VotersBuilder::default);
         Ok(Perceptron { data, options, weights, voters, epochs: 0, clock: 0 })

@@ -13,8 +13,8 @@ pub use growing_weights::GrowingWeights;
 pub use layout::RowLayout;
 pub use point::{RowPoint, RowSums};
 
-use super::Change;
 use super::family::{Differentiable, Family, Scope, Tally};
+use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::feature::FeatureId;
 use crate::label::LabelId;
@@ -60,6 +60,10 @@ impl Family for TrainingSet {
 
     fn weight(&self, example: usize) -> f64 {
         self.examples()[example].weight
+    }
+
+    fn accept(&self, _averaging: Averaging, _update: Update) -> Result<()> {
+        Ok(())
     }
 
     fn zero(&self) -> Result<GrowingWeights> {
