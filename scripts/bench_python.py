@@ -223,7 +223,6 @@ if __name__ == "__main__":
     parser.add_argument("--program", default="target/release/kbest")
     parser.add_argument("--only", default="calls,hmms,torchcrf,text")
     options = parser.parse_args()
-    import kbest.compat
 
     for part in options.only.split(","):
         {

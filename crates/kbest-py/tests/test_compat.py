@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import kbest
 import numpy as np
 import pytest
@@ -83,6 +86,41 @@ def test_torch_tensors(random):
     assert kbest.decode(torch.tensor(node), edge, lengths=torch.tensor([5, 2]), dtype=torch.float32)[1].labels.size == 2
     if torch.cuda.is_available():
         assert kbest.decode(torch.tensor(node).cuda(), torch.tensor(edge).cuda()) == expected
+
+
+def test_tensors_on_a_gpu_go_through_pinned_memory(random, monkeypatch):
+    """With a stand-in for torch, because machines that test have no GPU."""
+    node, steps = whole(random, 5, 4), []
+
+    class Tensor:
+        dtype, layout, is_sparse, shape = "float64", "strided", False, node.shape
+
+        def __init__(self, device="cuda"):
+            self.device = SimpleNamespace(type=device)
+            self.values = None if device == "cpu" else node
+
+        def copy_(self, other, non_blocking):
+            assert non_blocking
+            self.values = other.values
+            steps.append("copied")
+
+        def numpy(self):
+            assert self.device.type == "cpu" and steps == ["pinned", "copied", "waited"]
+            return self.values
+
+        detach = resolve_conj = resolve_neg = lambda self: self
+
+    def empty(shape, dtype, pin_memory):
+        assert shape == node.shape and pin_memory
+        steps.append("pinned")
+        return Tensor("cpu")
+
+    stream = SimpleNamespace(synchronize=lambda: steps.append("waited"))
+    cuda = SimpleNamespace(current_stream=lambda device: stream)
+    fake = SimpleNamespace(Tensor=Tensor, bfloat16="bfloat16", strided="strided", empty=empty, cuda=cuda)
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    assert kbest.decode(Tensor(), None) == kbest.decode(node, None)
+    assert steps == ["pinned", "copied", "waited"]
 
 
 def test_dlpack(random):

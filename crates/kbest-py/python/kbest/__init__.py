@@ -13,7 +13,7 @@ libraries' conventions: :mod:`kbest.compat`. Errors: :mod:`kbest.errors`.
 
 from __future__ import annotations
 
-from . import errors, segments
+from . import compat, errors, segments
 from ._explain import Explanation, explain
 from ._kbest import (
     ArrowStream,
@@ -50,6 +50,7 @@ __all__ = [
     "TaggedPath",
     "Tagger",
     "__version__",
+    "compat",
     "decode",
     "decoders",
     "errors",

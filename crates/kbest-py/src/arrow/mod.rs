@@ -12,7 +12,7 @@ use arrow_array::{
     Array, ArrayRef, LargeListArray, LargeStringArray, ListArray, RecordBatch, RecordBatchIterator,
     StringArray, StringViewArray,
 };
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use kbest::{LabelSet, Sequence, Tagged};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -202,16 +202,10 @@ impl Wanted {
     /// The columns of the answer: with k > 1 each holds a list of what it holds with k = 1.
     fn schema(&self) -> SchemaRef {
         let one = self.k == 1;
-        let (mut labels, mut number, mut confidences) = (
-            strings().finish().data_type().clone(),
-            arrow_schema::DataType::Float64,
-            numbers().finish().data_type().clone(),
-        );
-        if !one {
-            labels = ListBuilder::new(strings()).finish().data_type().clone();
-            confidences = ListBuilder::new(numbers()).finish().data_type().clone();
-            number = numbers().finish().data_type().clone();
-        }
+        let list = |kind: DataType| DataType::List(Arc::new(Field::new_list_field(kind, true)));
+        let wrapped = |kind: DataType| if one { kind } else { list(kind) };
+        let (labels, number) = (wrapped(list(DataType::Utf8)), wrapped(DataType::Float64));
+        let confidences = wrapped(list(DataType::Float64));
         let mut fields = vec![Field::new("labels", labels, true)];
         if self.scores {
             fields.push(Field::new(if one { "score" } else { "scores" }, number.clone(), true));
@@ -221,7 +215,7 @@ impl Wanted {
             fields.push(Field::new("confidences", confidences, true));
         }
         if self.errors {
-            fields.push(Field::new("error", arrow_schema::DataType::Utf8, true));
+            fields.push(Field::new("error", DataType::Utf8, true));
         }
         Arc::new(Schema::new(fields))
     }
