@@ -75,7 +75,9 @@ def librosa_viterbi(
     if p_init is None:
         p_init = np.full(states, 1.0 / states)
     start = _log(p_init, tiny)
-    node = np.swapaxes(_log(prob, tiny), -1, -2).reshape(-1, steps, states)
+    node = np.array(np.swapaxes(prob, -1, -2), dtype=np.float64, order="C").reshape(-1, steps, states)
+    node += tiny  # in place: these arrays are large
+    np.log(node, out=node)
     paths = decode(node, edges, start=start, threads=threads)
     found = np.array([path.labels for path in paths], dtype=np.uint16).reshape(*prob.shape[:-2], steps)
     if not return_logp:
