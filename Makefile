@@ -6,13 +6,18 @@ LATTICES ?= bench-results/lattices
 RESULTS ?= bench-results
 REPEAT ?= 5
 KBEST_SOAK ?= 1000000
+# Instruction sets to soak, one after the other; one that the CPU lacks stands for the best that it has.
+LEVELS ?= avx512 avx2 scalar
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+KILLS ?= 1000
 # Cargo features of the library, which must build without any and with each alone.
 FEATURES = text mmap gzip json safetensors
 
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-python test-python-peers package lint soak bench demo clean help
+.PHONY: all test test-python test-python-peers package lint soak fuzz torture check-deep bench demo clean help
 
 all: lint test
 
@@ -22,13 +27,16 @@ help:
 	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
 	@echo "make package            build both crates from their packages, as crates.io would"
 	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
-	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder"
+	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder, at every vector LEVELS=$(LEVELS)"
+	@echo "make fuzz    run each of FUZZ_TARGETS for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs cargo-fuzz)"
+	@echo "make torture kill, fill and disturb the command line KILLS=$(KILLS) times"
+	@echo "make check-deep  Miri, AddressSanitizer, NEON under qemu: DEEP=\"miri asan neon\""
 	@echo "make bench   run every decoder on LATTICES=$(LATTICES)/*.npz (generated if absent); reports in $(RESULTS)/"
 	@echo "make demo    train a tagger with 1,000 labels from scratch and run all decoders on its lattices"
 
 test:
 	$(CARGO) test --workspace
-	KBEST_FORCE_SCALAR=1 $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
+	KBEST_LEVEL=scalar $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
 	$(CARGO) package -q -p kbest -p kbest-cli --allow-dirty --no-verify # complete and describable; `make package` builds them
 	PYTHON=$(PYTHON) scripts/test_python.sh
 
@@ -50,7 +58,27 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 soak:
-	KBEST_SOAK=$(KBEST_SOAK) $(CARGO) test --release -p kbest --test suite soak -- --ignored --nocapture
+	for level in $(LEVELS); do \
+		KBEST_LEVEL=$$level KBEST_SOAK=$(KBEST_SOAK) \
+			$(CARGO) test --release -p kbest --test suite --test segments soak -- --ignored --nocapture || exit 1; \
+	done
+
+# The flags of nightly that libFuzzer needs, on the stable compiler.
+fuzz:
+	$(CARGO) test -p kbest --test suite write_seeds -- --ignored
+	$(CARGO) test -p kbest-cli --test fuzz_arrays write_seeds -- --ignored
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target; \
+		(cd fuzz && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=20 -print_final_stats=1) || exit 1; \
+	done
+
+torture:
+	$(CARGO) build --release -p kbest-cli
+	scripts/torture.py --kills $(KILLS)
+
+check-deep:
+	CARGO="$(CARGO)" scripts/check_deep.sh
 
 bench:
 	CARGO="$(CARGO)" scripts/bench.sh "$(LATTICES)" "$(RESULTS)" "$(REPEAT)"

@@ -1,9 +1,12 @@
 //! `kbest convert`: from models of other programs to kbest models, and from any model to safetensors.
 
 use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::output::keep_inputs;
 use crate::table::grouped;
 use clap::{Args, ValueEnum};
-use kbest::Model;
+use kbest::model::AnyModel;
+use kbest::{Model, SegmentModel};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,13 +43,14 @@ enum Target {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { input, output, .. } = arguments;
-    if same_file(input, output) {
-        let problem = "expected an output file different from the input, got the same file";
-        return Err(Failure::input(&output.display().to_string(), problem));
-    }
+    keep_inputs(output, [input.as_path()])?;
+    interrupt::on_end_remove_unfinished(output);
     let is_safetensors = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors"));
     let by_ending = if is_safetensors { Target::Safetensors } else { Target::Kbest };
-    let model = Model::load_any(input)?;
+    let model = match AnyModel::load(input)? {
+        AnyModel::Positions(model) => *model,
+        AnyModel::Segments(model) => return segments(arguments, &model, by_ending),
+    };
     match arguments.to.unwrap_or(by_ending) {
         Target::Kbest => model.save(output)?,
         Target::Safetensors => model.to_safetensors(output)?,
@@ -58,12 +62,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Follows links; a file that does not exist differs from every other.
-fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
+/// A model of segments has a file format of its own, and no other.
+fn segments(arguments: &Arguments, model: &SegmentModel, by_ending: Target) -> Result<()> {
+    if arguments.to.unwrap_or(by_ending) == Target::Safetensors {
+        let problem = "expected a model of single positions to write as safetensors, got one of segments";
+        return Err(Failure::input(&arguments.input.display().to_string(), problem));
     }
+    Ok(model.save(&arguments.output)?)
 }
 
 fn summary(model: &Model, output: &Path) -> String {

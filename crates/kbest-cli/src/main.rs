@@ -13,6 +13,7 @@ mod failure;
 mod generate;
 mod input;
 mod inspect;
+mod interrupt;
 mod output;
 mod segments;
 mod svg;
@@ -78,7 +79,8 @@ fn run(command: &Command) -> Result<()> {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse().command) {
+    let arguments = Arguments::parse();
+    match kbest::kernel::check_level().map_err(Failure::from).and_then(|_| run(&arguments.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure);
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
 /// Prints one message on stderr; a closed stderr is ignored.
 fn report(failure: &Failure) {
     if failure.exit_code() != 0 {
-        let _ = writeln!(std::io::stderr(), "kbest: {failure}");
+        // Names and texts from files may contain anything.
+        let _ = writeln!(std::io::stderr(), "kbest: {}", kbest::escaped(&failure.to_string()));
     }
 }

@@ -1,6 +1,7 @@
 //! Destinations of results: stdout, or a file that appears only when it is complete ([`WholeFile`]).
 
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use kbest::model::WholeFile;
 use std::cell::Cell;
@@ -20,6 +21,7 @@ impl Output {
         match path.filter(|path| *path != Path::new("-")) {
             None => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
             Some(path) => {
+                interrupt::on_end_remove_unfinished(path);
                 let file = WholeFile::create(path).map_err(|error| Failure::system("write", path, error))?;
                 Ok(Output::File(file, path.to_owned()))
             }
@@ -47,6 +49,23 @@ impl Write for Output {
             Output::Stdout(stdout) => stdout.flush(),
             Output::File(file, _) => file.flush(),
         }
+    }
+}
+
+/// Refuses an output that is one of the inputs, under whatever name: links are followed. `-` and files that do not exist are
+/// no file that could be overwritten.
+pub(crate) fn keep_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let Ok(target) = output.canonicalize() else { return Ok(()) };
+    match inputs.into_iter().find(|input| input.canonicalize().is_ok_and(|input| input == target)) {
+        // A device, such as /dev/null, is not overwritten.
+        Some(input) if target.is_file() => {
+            let problem = format!(
+                "expected an output file different from the input, got the same file as {}",
+                input.display()
+            );
+            Err(Failure::input(&output.display().to_string(), problem))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,11 @@
 //! Plain tables and bars for the terminal.
 
-/// Lines of cells, aligned in columns: text to the left, numbers to the right.
+use kbest::escaped;
+
+/// Lines of cells, aligned in columns: text to the left, numbers to the right. Control characters are escaped.
 pub(crate) fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -> String {
+    let escape = |row: &Vec<String>| row.iter().map(|cell| escaped(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(escape).collect();
     let widths: Vec<usize> = (0..header.len())
         .map(|i| rows.iter().map(|row| row[i].chars().count()).chain([header[i].len()]).max().unwrap_or(0))
         .collect();
@@ -13,7 +17,7 @@ pub(crate) fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     let mut text = line(&mut header.iter().copied());
-    for row in rows {
+    for row in &rows {
         text += &line(&mut row.iter().map(String::as_str));
     }
     text
@@ -87,6 +91,8 @@ mod tests {
     fn columns_are_aligned() {
         let rows = vec![vec!["a".into(), "1".into()], vec!["long".into(), "1000".into()]];
         assert_eq!(aligned(&["x", "n"], &[false, true], &rows), "x        n\na        1\nlong  1000\n");
+        let rows = vec![vec!["a\n\u{1b}[31m".into()]];
+        assert_eq!(aligned(&["x"], &[false], &rows), "x\na\\n\\u{1b}[31m\n");
     }
 
     #[test]

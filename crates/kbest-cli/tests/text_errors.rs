@@ -144,8 +144,9 @@ fn bad_options_are_explained() {
 #[test]
 fn a_missed_minimum_is_exit_code_1() {
     let folder = folder();
-    let (code, message) = run(folder.path(), "evaluate -m m.kbest good.tsv --min-accuracy 1.01");
-    assert!(code == 1 && message.contains("expected at least 1.01"), "{message}");
+    fs::write(folder.path().join("wrong.tsv"), "a\tno-such-label\n").unwrap();
+    let (code, message) = run(folder.path(), "evaluate -m m.kbest wrong.tsv --min-accuracy 0.99");
+    assert!(code == 1 && message.contains("expected at least 0.99"), "{message}");
     assert_eq!(run(folder.path(), "evaluate -m m.kbest good.tsv --min-accuracy 0.5").0, 0);
 }
 
@@ -153,12 +154,14 @@ fn a_missed_minimum_is_exit_code_1() {
 fn a_checkpoint_of_something_else_is_refused() {
     let folder = folder();
     fs::write(folder.path().join("x.kbest.checkpoint"), "nonsense that is long enough").unwrap();
+    for command in ["train good.tsv -m x.kbest --resume", "train good.tsv -m x.kbest -q"] {
+        let (code, message) = run(folder.path(), command);
+        assert!(code == 2 && message.contains("x.kbest.checkpoint: expected a checkpoint of"), "{message}");
+    }
+    fs::write(folder.path().join("x.kbest.checkpoint"), "kbestck1 and no more").unwrap();
     let (code, message) = run(folder.path(), "train good.tsv -m x.kbest --resume");
     assert!(code == 2 && message.contains("x.kbest.checkpoint: expected a complete checkpoint"), "{message}");
-    assert_eq!(
-        run(folder.path(), "train good.tsv -m x.kbest -q"),
-        (0, String::new()),
-        "ignored without --resume"
-    );
+    let (code, message) = run(folder.path(), "train good.tsv -m x.kbest -q");
+    assert_eq!((code, message), (0, String::new()), "ignored without --resume");
     assert!(!folder.path().join("x.kbest.checkpoint").exists());
 }

@@ -404,6 +404,10 @@ pub(crate) fn train(
         budget,
     };
     recipe.check().map_err(raise)?;
+    if recipe.algorithm.is_of_segments() {
+        let expected = "one for single positions (`kbest train` trains models of segments)";
+        return Err(error::argument(py, "algorithm", expected, algorithm));
+    }
     if epochs == Some(0) {
         return Err(error::argument(py, "epochs", "at least 1", 0));
     }

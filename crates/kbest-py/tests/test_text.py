@@ -266,6 +266,7 @@ def test_spans_and_constraints():
         (lambda: kbest.train([[object()]], [["A"]]), errors.DtypeError, "tokens"),
         (lambda: kbest.train(["word"], [["A"]]), errors.DtypeError, "X"),
         (lambda: kbest.train([["a"]], [[1.5]]), errors.DtypeError, "y"),
+        (lambda: kbest.train(X, Y, algorithm="semi"), errors.ArgumentError, "algorithm"),
         (lambda: kbest.train(X, Y, algorithm="hmm", features="words"), errors.ArgumentError, "features"),
     ],
 )

@@ -5,6 +5,7 @@
 //! The library never prints, and never panics on bad input: illegal scores are rejected when a lattice is built, and a
 //! lattice in which every path is forbidden has an error of its own.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,6 +28,17 @@ pub enum Error {
         what: String,
         /// The value found.
         value: f64,
+    },
+    /// Scores so large that sums of them may be infinite.
+    #[error(
+        "the scores of a path may add up to {magnitude:.1e}: expected at most {largest:.1e}; use -inf, not a large \
+         negative number, for what is forbidden, or smaller scores"
+    )]
+    Range {
+        /// What the magnitudes of a path's scores may add up to.
+        magnitude: f64,
+        /// What they may add up to at most: a quarter of the range of the float type.
+        largest: f64,
     },
     /// An array of the wrong size.
     #[error("{what}: expected {expected}, got {got}")]
@@ -144,6 +156,15 @@ impl PartialEq for SystemError {
 /// `file:line`, or the file alone.
 fn place(file: &str, line: u64) -> String {
     if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+}
+
+/// Text from a file as it can be shown on a terminal: control characters, line ends among them, as escapes such as `\n`.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 /// A piece of data as error messages show it: quoted, and cut to at most one line.

@@ -23,8 +23,9 @@ pub(crate) struct Interner {
 
 /// The arrays of an interner, wherever they are stored.
 ///
-/// Invariants, without which look-ups panic or never end: ends do not decrease and lie within `bytes`; the length of
-/// `slots` is zero or a power of two, at least one slot is empty, and every number is less than the number of keys.
+/// Invariants, without which look-ups panic or find nothing: ends do not decrease and lie within `bytes`; the length of
+/// `slots` is zero or a power of two, at least one slot is empty, and every number is less than the number of keys. A look-up
+/// visits each slot at most once, so it ends even if a mapped file is overwritten while it is in use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) bytes: &'a [u8],
@@ -106,31 +107,30 @@ impl<'a> Keys<'a> {
     /// The first number from slot `at` on with this tag, and its slot.
     #[inline(always)]
     pub(crate) fn candidate(self, tag_of_key: u32, mut at: usize) -> Option<(u32, usize)> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        loop {
+        for _ in 0..self.slots.len() {
             let slot = self.slots[at];
             if slot == 0 {
                 return None;
             }
             if tag(slot) == tag_of_key {
-                return Some((slot as u32 - 1, at));
+                return Some(((slot as u32).wrapping_sub(1), at));
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
+        None
     }
 
     /// The number of a key, searched from slot `at` on.
     #[inline]
     pub(crate) fn find_from(self, key: &[u8], tag: u32, mut at: usize) -> Option<u32> {
-        loop {
+        for _ in 0..self.slots.len() {
             let (id, slot) = self.candidate(tag, at)?;
             if self.at(id) == key {
                 return Some(id);
             }
             at = (slot + 1) & (self.slots.len() - 1);
         }
+        None
     }
 
     /// The number of a key, if it is known.

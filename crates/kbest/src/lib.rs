@@ -157,9 +157,11 @@ mod tagger;
 pub mod template;
 #[cfg(feature = "text")]
 pub mod train;
+#[cfg(feature = "gzip")]
+mod unpack;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
-pub use error::{Error, Result, SystemError};
+pub use error::{Error, Result, SystemError, escaped};
 pub use kernel::Float;
 pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 pub use lattice::{Edges, Lattice};
@@ -168,9 +170,9 @@ pub use score::Score;
 
 #[cfg(feature = "text")]
 pub use {
-    model::Model,
+    model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, Tagged, Tagger},
+    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger},
     template::Template,
 };

@@ -43,6 +43,7 @@ pub struct Sequence {
     weight: f64,
     source: String,
     source_lines: Vec<(usize, Option<usize>)>, // where each line ends in `source`, and its position
+    keys: Vec<(Span, Span)>, // of a JSON object, in `text`: other keys and their values, as written
 }
 
 impl Default for Sequence {
@@ -56,6 +57,7 @@ impl Default for Sequence {
             weight: 1.0,
             source: String::new(),
             source_lines: Vec::new(),
+            keys: Vec::new(),
         }
     }
 }
@@ -85,6 +87,21 @@ impl Sequence {
         self.weight = 1.0;
         self.source.clear();
         self.source_lines.clear();
+        self.keys.clear();
+    }
+
+    /// Keeps a key of the object that the sequence comes from, and its value as JSON.
+    #[cfg(feature = "json")]
+    pub(crate) fn push_key(&mut self, key: &str, value: &str) {
+        let both = (self.add_text(key), self.add_text(value));
+        self.keys.push(both);
+    }
+
+    /// The other keys of the object that the sequence comes from, with their values as JSON, in order.
+    #[cfg(feature = "json")]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
+        let text = |span: Span| &self.text[span.start..span.end];
+        self.keys.iter().map(move |&(key, value)| (text(key), text(value)))
     }
 
     /// Adds a position with these columns.

@@ -20,6 +20,7 @@ use kbest::{Edges, Error, Float, Lattice};
 #[derive(Debug, Clone)]
 struct SegmentCase {
     chain: Case,
+    boundaries: Option<[Vec<f64>; 2]>, // T x L each
     durations: Option<Vec<f64>>,
     explicit: Option<(usize, Vec<f64>)>, // longest; T x W x L
     on_demand: bool,
@@ -33,7 +34,16 @@ struct SegmentCase {
 
 impl SegmentCase {
     fn random(seed: u64, positions: usize, labels: usize) -> Self {
-        let chain = Case::random(seed, positions, labels);
+        Self::over(Case::random(seed, positions, labels))
+    }
+
+    /// Over a chain of any family.
+    fn wild(seed: u64, positions: usize, labels: usize) -> Self {
+        Self::over(Case::wild(seed, positions, labels).0)
+    }
+
+    fn over(chain: Case) -> Self {
+        let seed = chain.seed;
         let mut random = Random::new(seed ^ 0x5e9);
         let r = &mut random;
         let (positions, labels) = (chain.positions, chain.labels);
@@ -68,7 +78,16 @@ impl SegmentCase {
             (start, start + 1 + r.below(positions - start), r.below(labels) as u32)
         };
         let some = positions > 0;
+        let boundaries = r.chance(0.3).then(|| {
+            let whole = chain.numbers == Numbers::Whole;
+            [(), ()].map(|()| {
+                let x = |r: &mut Random| (r.unit() * 2.0 - 1.0) * spread;
+                let scores = (0..positions * labels).map(|_| x(r));
+                scores.map(|x| if whole { x.round() } else { f64::from(x as f32) }).collect()
+            })
+        });
         SegmentCase {
+            boundaries,
             durations,
             explicit,
             on_demand: r.chance(0.5),
@@ -85,6 +104,9 @@ impl SegmentCase {
     fn lattice<'e, S: Float>(&self, edges: &'e Edges<S>) -> SegmentLattice<'e, S> {
         let (positions, labels) = (self.chain.positions, self.chain.labels);
         let mut lattice = SegmentLattice::new(self.chain.lattice(edges));
+        if let Some([begin, end]) = &self.boundaries {
+            lattice = lattice.with_boundaries(cast::<S>(begin), cast::<S>(end)).unwrap();
+        }
         if let Some(durations) = &self.durations {
             lattice = lattice.with_durations(cast::<S>(durations)).unwrap();
         }
@@ -171,6 +193,9 @@ fn plain_score(case: &SegmentCase, parts: &[Segment]) -> f64 {
         let y = label as usize;
         sum += (start..end).map(|t| chain.nodes[t * labels + y]).sum::<f64>();
         let length = end - start;
+        if let Some([begin, finish]) = &case.boundaries {
+            sum += begin[start * labels + y] + finish[(end - 1) * labels + y];
+        }
         if let Some(durations) = &case.durations {
             sum += durations.get((length - 1) * labels + y).copied().unwrap_or(f64::NEG_INFINITY);
         }
@@ -285,6 +310,31 @@ fn decoders_agree_on_long_lattices() {
 }
 
 /// Sums over all segmentations, one by one.
+/// Segments over chains of every family. Durations and explicit scores are small: a chain in range leaves room for them.
+fn wild(seed: u64, single: &mut SegmentScratch<f32>, double: &mut SegmentScratch<f64>) {
+    let case = SegmentCase::wild(seed, 12, 6);
+    if !case.chain.is_out_of_range::<f32>() {
+        all_agree(&case, single);
+    }
+    all_agree(&case, double);
+}
+
+#[test]
+fn wild_segments() {
+    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    (0..400).for_each(|seed| wild(seed, &mut single, &mut double));
+}
+
+/// `make soak`: one segment lattice for every ten lattices.
+#[test]
+#[ignore = "long: run by `make soak`"]
+fn soak() {
+    let seeds = common::soak_seeds();
+    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let count = seeds.clone().step_by(10).map(|seed| wild(seed, &mut single, &mut double)).count();
+    println!("{count} segment lattices (every tenth of the seeds {seeds:?}), f32 and f64: all agree");
+}
+
 fn marginals_are_right<S: Float>(case: &SegmentCase) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
@@ -396,6 +446,17 @@ fn bounds_leave_out_lengths() {
     let plan = SegmentPlan::of(&lattice);
     assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
     assert!(plan.explain().contains("segments up to 400"), "{plan}");
+}
+
+#[test]
+fn scores_out_of_range_are_refused() {
+    let edges = Edges::uniform(1, 0.0f32).unwrap();
+    let lattice = || SegmentLattice::new(Lattice::new(vec![1e37f32; 3], &edges).unwrap());
+    let refused = |made: kbest::Result<SegmentLattice<'_, f32>>| matches!(made, Err(Error::Range { .. }));
+    assert!(lattice().with_durations(vec![1e37]).is_ok());
+    assert!(refused(lattice().with_durations(vec![3e37])), "four boundaries");
+    assert!(refused(lattice().with_scores(1, vec![3e37; 3])));
+    assert!(refused(lattice().with_score_function(vec![3e37], 3e37, |_, _, _| 3e37)));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `kbest generate`: synthetic data from a seed.
 
+mod addresses;
 mod corpus;
 pub(crate) mod lattice;
 mod npz;
@@ -18,7 +19,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   kbest generate lattice --labels 1000 -o lattice.npz
-  kbest generate corpus --labels 1000 -o train.tsv --test test.tsv")]
+  kbest generate corpus --labels 1000 -o train.tsv --test test.tsv
+  kbest generate addresses -o train.tsv --test test.tsv")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -29,6 +31,7 @@ enum What {
     Lattice(LatticeArguments),
     Corpus(corpus::Arguments),
     Segments(segments::Arguments),
+    Addresses(addresses::Arguments),
 }
 
 /// Generate lattices for `kbest decode` and `kbest bench decode`
@@ -96,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         What::Lattice(arguments) => lattice_file(arguments),
         What::Corpus(arguments) => corpus::run(arguments),
         What::Segments(arguments) => segments::run(arguments),
+        What::Addresses(arguments) => addresses::run(arguments),
     }
 }
 

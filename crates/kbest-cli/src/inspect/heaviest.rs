@@ -1,7 +1,8 @@
 //! The weights of largest magnitude, found in one pass.
 
-use kbest::feature::FeatureId;
-use kbest::{LabelId, Model};
+use kbest::feature::{Dictionary, FeatureId};
+use kbest::model::NodeWeights;
+use kbest::{LabelId, Model, SegmentModel};
 use serde::Serialize;
 
 /// The largest and the smallest of many weights.
@@ -79,6 +80,46 @@ pub(super) fn nodes(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<N
         weight: node.weight,
         label: label(model, node.label),
         feature: name(node.feature),
+    })
+}
+
+/// The `top` heaviest weights of each sign of a segment model's features of positions; the label says where in a segment.
+pub(super) fn places(model: &SegmentModel, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
+    let labels = model.labels().len() as u32;
+    let name = |column: u32| {
+        let label = model.labels().name(column % labels).unwrap_or_default();
+        match column / labels {
+            0 => label.to_owned(),
+            1 => format!("{label} (first)"),
+            _ => format!("{label} (last)"),
+        }
+    };
+    rows(model.extractor().nodes(), model.nodes(), filter, top, |column| column % labels, name)
+}
+
+/// The `top` heaviest weights of each sign of a segment model's features of whole segments.
+pub(super) fn segments(model: &SegmentModel, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
+    let name = |y: u32| model.labels().name(y).unwrap_or_default().to_owned();
+    rows(model.features().keys(), model.weights(), filter, top, |y| y, name)
+}
+
+fn rows(
+    keys: &Dictionary,
+    weights: &NodeWeights,
+    filter: Filter<'_>,
+    top: usize,
+    label: impl Fn(u32) -> LabelId,
+    name: impl Fn(u32) -> String,
+) -> Extremes<NodeRow> {
+    let chosen = (0..).zip(keys.keys()).filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
+        let row = weights.row(feature);
+        let chosen: Vec<_> = row.iter().filter(|&(column, _)| filter.has(label(column))).collect();
+        chosen.into_iter().map(move |(label, weight)| Node { weight, label, feature })
+    });
+    extremes(chosen, top, |node| node.weight).map(|node| NodeRow {
+        weight: node.weight,
+        label: name(node.label),
+        feature: keys.key(node.feature).map_or_else(String::new, text),
     })
 }
 

@@ -4,14 +4,18 @@
 
 mod heaviest;
 mod report;
+mod segments;
 mod support;
 
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use clap::Args;
 use heaviest::Filter;
-use kbest::Model;
+use kbest::model::AnyModel;
 use report::Report;
+use segments::SegmentReport;
+use serde::Serialize;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -43,20 +47,32 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.model;
-    let model = Model::load_any(path)?;
+    let model = AnyModel::load(path)?;
+    let labels = match &model {
+        AnyModel::Positions(model) => model.labels(),
+        AnyModel::Segments(model) => model.labels(),
+    };
     let label = match &arguments.label {
         None => None,
-        Some(name) => Some(model.labels().id(name).ok_or_else(|| {
-            let some: Vec<&str> = model.labels().names().take(5).collect();
+        Some(name) => Some(labels.id(name).ok_or_else(|| {
+            let some: Vec<&str> = labels.names().take(5).collect();
             let expected = format!("a label of the model ({}, ...)", some.join(", "));
             Failure::Usage(format!("--label: expected {expected}, got `{name}`"))
         })?),
     };
     let filter = Filter { label, feature: arguments.feature.as_deref() };
-    let report = Report::new(path, &model, filter, arguments.top)?;
+    match &model {
+        AnyModel::Positions(model) => print(arguments, &Report::new(path, model, filter, arguments.top)?),
+        AnyModel::Segments(model) => {
+            print(arguments, &SegmentReport::new(path, model, filter, arguments.top))
+        }
+    }
+}
+
+fn print(arguments: &Arguments, report: &(impl Serialize + Display)) -> Result<()> {
     let mut output = Output::create(None)?;
     if arguments.json {
-        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
+        serde_json::to_writer_pretty(&mut output, report).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
         write!(output, "{report}")?;

@@ -5,6 +5,7 @@ use super::support::SupportReport;
 use crate::failure::Result;
 use crate::table::{aligned, grouped};
 use kbest::decode::Auto;
+use kbest::escaped;
 use kbest::feature::FeatureSource;
 use kbest::lattice::Shape;
 use kbest::scheme::Tagging;
@@ -135,13 +136,13 @@ impl Density {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: intact, {} bytes", self.file, grouped(self.bytes as usize))?;
+        writeln!(f, "{}: intact, {} bytes", escaped(&self.file), grouped(self.bytes as usize))?;
         self.write_parts(f)?;
         if let Some(text) = &self.text_line {
-            writeln!(f, "text      {text}")?;
+            writeln!(f, "text      {}", escaped(text))?;
         }
         for (name, text) in &self.about {
-            writeln!(f, "{name:<10}{text}")?;
+            writeln!(f, "{:<10}{}", escaped(name), escaped(text))?;
         }
         writeln!(f, "\nHow `auto` decodes it:\n{}", self.plan)?;
         if let Some(support) = &self.support {
@@ -170,7 +171,7 @@ impl fmt::Display for Report {
 
 impl Report {
     fn write_parts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.labels.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let names = self.labels.iter().take(FEW).map(|name| escaped(name)).collect::<Vec<_>>().join(", ");
         let more = if self.labels.len() > FEW { ", ..." } else { "" };
         let scheme = self.scheme.map_or_else(String::new, |scheme| format!(" ({scheme})"));
         writeln!(f, "labels    {}{scheme}: {names}{more}", grouped(self.labels.len()))?;
@@ -221,16 +222,16 @@ impl Report {
     }
 }
 
-fn weight(weight: f32) -> String {
+pub(super) fn weight(weight: f32) -> String {
     format!("{weight:+.4}")
 }
 
 /// A name on one line, with control characters escaped.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     if name.contains(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
 }
 
-fn write_table(
+pub(super) fn write_table(
     f: &mut fmt::Formatter<'_>,
     title: &str,
     header: &[&str],

@@ -2,8 +2,11 @@
 
 use crate::failure::{Result, as_typed};
 use clap::Args;
+use kbest::scheme::Scheme;
+use kbest::segment::SegmentDecoder;
 use kbest::transition::Transitions;
-use kbest::{Decoder, Model, Tagger};
+use kbest::{Decoder, Model, SegmentModel, SegmentTagger, Tagger};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Options that constrain paths.
@@ -16,10 +19,32 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
+    /// Rules that may be files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.constraints.iter().map(Path::new)
+    }
+
     /// A tagger that obeys the constraints.
     pub(crate) fn tagger(&self, model: &Arc<Model>, decoder: Decoder) -> Result<Tagger> {
         let tagger = Tagger::new(model.clone()).with_decoder(decoder);
         match Transitions::from_rules(&self.constraints, model.labels()).map_err(as_typed)? {
+            Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
+            None => Ok(tagger),
+        }
+    }
+
+    /// A tagger of segments that obeys the constraints: they are about labels of neighbouring segments. What a scheme demands,
+    /// spans fulfil by themselves.
+    pub(crate) fn segment_tagger(
+        &self,
+        model: &Arc<SegmentModel>,
+        decoder: SegmentDecoder,
+    ) -> Result<SegmentTagger> {
+        let tagger = SegmentTagger::new(model.clone()).with_decoder(decoder);
+        let is_scheme = |said: &&String| *said == "auto" || Scheme::by_name(said).is_ok();
+        let fulfilled = |said: &&String| is_scheme(said) && model.spelling().name() != "runs";
+        let rules: Vec<&String> = self.constraints.iter().filter(|said| !fulfilled(said)).collect();
+        match Transitions::from_rules(&rules, model.labels()).map_err(as_typed)? {
             Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
             None => Ok(tagger),
         }

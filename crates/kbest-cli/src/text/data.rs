@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Result};
 use clap::Args;
+use kbest::Sequence;
 use kbest::columns::{
     Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat, WriterOptions,
 };
-use kbest::{Model, Sequence};
 use std::path::{Path, PathBuf};
 
 /// Options that describe the data.
@@ -37,8 +37,8 @@ pub(crate) struct Source {
 
 impl Data {
     /// How to read this file. Options not given default to those stored in the model.
-    pub(crate) fn source(&self, path: Option<&Path>, model: Option<&Model>) -> Result<Source> {
-        let mut text = model.and_then(Model::text_format).cloned().unwrap_or_default();
+    pub(crate) fn source(&self, path: Option<&Path>, of_model: Option<&TextFormat>) -> Result<Source> {
+        let mut text = of_model.cloned().unwrap_or_default();
         if let Some(name) = &self.format {
             text.format = Format::by_name(name)?;
         } else if let Some(format) = path.and_then(Format::by_ending) {
@@ -134,7 +134,7 @@ pub(crate) fn read_unlabelled(data: &Data, paths: &[PathBuf]) -> Result<(Vec<Seq
 fn read_all(
     data: &Data,
     paths: &[PathBuf],
-    model: Option<&Model>,
+    of_model: Option<&TextFormat>,
     open: impl Fn(&Source, Option<&Path>) -> Result<Reader>,
     check: impl Fn(&Reader, &Sequence) -> Result<()>,
 ) -> Result<(Vec<Sequence>, Source)> {
@@ -143,7 +143,7 @@ fn read_all(
     let files: Vec<Option<&Path>> =
         if paths.is_empty() { vec![None] } else { paths.iter().map(|path| Some(path.as_path())).collect() };
     for path in files {
-        let source = data.source(path, model)?;
+        let source = data.source(path, of_model)?;
         let mut reader = open(&source, path)?;
         let mut sequence = Sequence::new();
         while reader.read_into(&mut sequence)? {

@@ -10,10 +10,16 @@ pub(crate) use pipeline::in_order;
 
 use crate::failure::{Failure, Result};
 
+/// More threads than this are a slip of the finger: each has its own memory.
+const MOST_THREADS: usize = 1024;
+
 /// The number of threads requested; by default all cores.
 pub(crate) fn threads(asked: Option<usize>) -> Result<usize> {
     match asked {
         Some(0) => Err(Failure::Usage("--threads: expected at least 1, got 0".into())),
+        Some(threads) if threads > MOST_THREADS => {
+            Err(Failure::Usage(format!("--threads: expected at most {MOST_THREADS}, got {threads}")))
+        }
         Some(threads) => Ok(threads),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }

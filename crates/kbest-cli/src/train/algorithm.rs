@@ -1,10 +1,12 @@
 //! The options of training algorithms, as typed. What they mean and which belong together is decided by
 //! [`Recipe`](kbest::train::Recipe); a new algorithm needs its name there, and a line in `kbest train --help`.
 
-use crate::failure::{Result, as_typed};
+use super::segments::SegmentArguments;
+use crate::failure::{Failure, Result, as_typed};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kbest::train::{Algorithm, Loss, Optimizer, Recipe};
+use kbest::train::{Algorithm, Loss, Optimizer, Recipe, SegmentOptions};
+use std::path::PathBuf;
 
 /// Reads one of these names.
 macro_rules! named {
@@ -79,15 +81,17 @@ pub(super) struct AlgorithmOptions {
     /// dual with --loss perceptron: keep at most this many support tokens, with their last coefficients
     #[arg(long, value_name = "N")]
     budget: Option<usize>,
+    #[command(flatten)]
+    segments: Box<SegmentArguments>,
 }
 
 impl AlgorithmOptions {
-    /// The options, checked.
-    pub(super) fn recipe(&self) -> Result<Recipe> {
+    /// The options, by the names of the library.
+    pub(super) fn recipe(&self) -> Recipe {
         let AlgorithmOptions { algorithm, seed, threads, longest, optimizer, c1, c2, .. } = *self;
         let AlgorithmOptions { all_states, all_transitions, rate, batch, smoothing, states, .. } = *self;
         let AlgorithmOptions { loss, no_averaging, c, gap, budget, .. } = *self;
-        let recipe = Recipe {
+        Recipe {
             algorithm,
             seed,
             threads,
@@ -108,8 +112,41 @@ impl AlgorithmOptions {
             c,
             gap,
             budget,
-        };
+        }
+    }
+
+    /// Refuses options that would have no effect, and illegal values.
+    pub(super) fn check(&self) -> Result<()> {
+        let recipe = self.recipe();
         recipe.check().map_err(as_typed)?;
-        Ok(recipe)
+        if recipe.algorithm.is_of_segments() {
+            self.segments.options()?; // refused before anything is read
+        } else if let Some((option, _)) = self.segments.given().iter().find(|(_, given)| *given) {
+            let name = self.name();
+            return Err(Failure::Usage(format!(
+                "{option}: expected --algorithm semi or semi-crf, got {name}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// How labels become segments, and which features these have.
+    pub(super) fn segment_options(&self) -> Result<SegmentOptions> {
+        self.segments.options()
+    }
+
+    /// The lexicons that it reads.
+    pub(super) fn lexicons(&self) -> &[PathBuf] {
+        self.segments.lexicons()
+    }
+
+    /// Everything that the course of training depends on, as text.
+    pub(super) fn depends_on(&self) -> String {
+        format!("{} {:?}", self.recipe().depends_on(), self.segments)
+    }
+
+    /// The name as users type it.
+    pub(super) fn name(&self) -> &'static str {
+        self.algorithm.name()
     }
 }

@@ -1,23 +1,28 @@
 //! `kbest train`: labelled text in, a model out.
 //!
 //! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
-//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there.
+//! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there. See
+//! `beside.rs`.
 
 mod algorithm;
-mod checkpoint;
+mod beside;
+mod product;
 mod report;
+mod segments;
 
 use crate::failure::{Failure, Result, as_typed};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
 use algorithm::AlgorithmOptions;
-use checkpoint::Checkpoint;
+use beside::{Checkpoint, Lock};
 use clap::Args;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    AnyTrainer, EpochEnd, OnHeldOut, Recipe, Schedule, Standing, Trainer, TrainingSet, accuracy,
+    EpochEnd, OnHeldOut, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy, fingerprint,
+    fingerprint_of_sequences,
 };
 use kbest::{Error, Model, Sequence, Template};
+use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +39,7 @@ const NUMBERS: &str = "numbers";
   kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
   kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
+  kbest train train.tsv -m model.kbest --algorithm semi --lexicon cities.txt
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
@@ -46,6 +52,8 @@ Algorithms:
   pa          passive-aggressive: corrections as large as needed, averaged
   crf         conditional random field: labels get probabilities
   dual        kernels between tokens, see --kernel and --loss
+  semi        segments instead of single tokens: averaged perceptron
+  semi-crf    segments: conditional random field, segments get probabilities
   hmm         hidden Markov model, by counting
   baum-welch  hidden Markov model of unlabelled data, with --states states
 
@@ -76,7 +84,7 @@ pub(crate) struct Arguments {
     min_frequency: u32,
     #[command(flatten)]
     algorithm: AlgorithmOptions,
-    /// Maximum number of passes over the data [default: 10; baum-welch, crf with lbfgs, dual with --loss margin or slack: 100]
+    /// Maximum number of passes over the data [default: 10; baum-welch, crf and semi-crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Held-out data: keep the model that does best on it
@@ -106,9 +114,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
-    let recipe = check(arguments)?;
+    check(arguments)?;
+    let _lock = Lock::take(&arguments.model)?;
+    let recipe = arguments.algorithm.recipe();
     if recipe.algorithm.is_unsupervised() {
-        return run_without_labels(arguments, &recipe, begun);
+        return run_without_labels(arguments, begun);
     }
     let numbers = arguments.features.as_deref() == Some(NUMBERS);
     let check = numbers.then_some(&Numbers::check_cells as CheckSequence<'_>);
@@ -118,51 +128,105 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => None,
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let features = feature_source(arguments, &recipe, &source, &sequences)?;
+    let features = feature_source(arguments, &source, &sequences)?;
+    if recipe.algorithm.is_of_segments() {
+        let options = arguments.algorithm.segment_options()?;
+        let data = SegmentTrainingSet::new(&sequences, features, arguments.min_frequency, options)?;
+        let data = Arc::new(data);
+        report.segments(&data, begun.elapsed());
+        let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
+        let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
+        let run =
+            Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+        return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
+    }
     let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
-    let epochs = arguments.epochs.unwrap_or_else(|| recipe.default_epochs());
-    let schedule = Schedule { epochs, patience: arguments.patience };
-    let cores = text::threads(None)?;
-    let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev, cores));
-    let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
-    let checkpoint = Checkpoint::new(&arguments.model, &recipe, &data);
-    let standing = if arguments.resume { checkpoint.resume(&mut *trainer)? } else { Standing::default() };
-    if standing.epochs > 0 {
-        report.resumed(standing.epochs);
+    let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
+    let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+    run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
+        let measured_on =
+            dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
+        let model = prune(model, arguments.prune, measured_on, report)?;
+        // Features without weights cost memory and time and change no score.
+        let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
+        Ok(if keeps_features { model } else { model.pruned(0.0)?.0 })
+    })
+}
+
+/// One run of training, whatever it trains.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    source: &'a Source,
+    dev: Option<&'a [Sequence]>,
+    key: u64,
+    sequences: usize,
+}
+
+impl Run<'_> {
+    /// Trains until it is time to stop, and writes the model; `polish` is applied to it before.
+    fn to_the_end<M: Product>(
+        &self,
+        trainer: &mut (dyn Trainer<Model = M> + 'static),
+        mut report: Report,
+        begun: Instant,
+        polish: impl FnOnce(M, &mut Report) -> Result<M>,
+    ) -> Result<()> {
+        let Run { arguments, source, dev, key, sequences } = *self;
+        let schedule = Schedule {
+            epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs()),
+            patience: arguments.patience,
+        };
+        let cores = text::threads(None)?;
+        let mut measure = dev.map(|dev| move |model: &Arc<M>| M::accuracy(model, dev, cores));
+        let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
+        let checkpoint = Checkpoint::new(&arguments.model, key)?;
+        let standing = resume(arguments, &checkpoint, trainer, &report)?;
+        let standing =
+            learn(&schedule, trainer, standing, measure, sequences, Some(&checkpoint), &mut report)?;
+        let model = match dev {
+            Some(_) if standing.best.is_some() => checkpoint.best()?,
+            _ => trainer.model()?,
+        };
+        let model = polish(model, &mut report)?;
+        with_about(model, arguments, source, &standing)?.save(&arguments.model)?;
+        checkpoint.remove();
+        report.finish(&arguments.model, begun.elapsed())
     }
-    let standing = learn(
-        &schedule,
-        &mut *trainer,
-        standing,
-        measure,
-        data.examples().len(),
-        Some(&checkpoint),
-        &mut report,
-    )?;
-    let model = match dev {
-        Some(_) if standing.best.is_some() => Model::load(checkpoint.best())?,
-        _ => trainer.model()?,
-    };
-    let model = prune(
-        model,
-        arguments.prune,
-        dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data")),
-        &mut report,
-    )?;
-    // Features without weights cost memory and time and change no score.
-    let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
-    let model = if keeps_features { model } else { model.pruned(0.0)?.0 };
-    let model = with_about(model, &recipe, &source, &standing)?;
-    model.save(&arguments.model)?;
-    drop(model);
-    checkpoint.remove();
-    report.finish(&arguments.model, begun.elapsed())
+}
+
+/// Everything that the course of training depends on besides the data, as text.
+fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
+    let dev = dev.map(fingerprint_of_sequences);
+    format!("{} {} {dev:?}", arguments.algorithm.depends_on(), arguments.min_frequency)
+}
+
+/// The standing that training begins with.
+fn resume<M: Product>(
+    arguments: &Arguments,
+    checkpoint: &Checkpoint,
+    trainer: &mut (dyn Trainer<Model = M> + 'static),
+    report: &Report,
+) -> Result<Standing> {
+    if !arguments.resume {
+        if checkpoint.exists() {
+            report.say(
+                "starting over: the checkpoint of an earlier run is replaced (--resume would go on from it)",
+            );
+        }
+        return Ok(Standing::default());
+    }
+    let standing = checkpoint.resume(trainer)?;
+    report.say(&match &standing {
+        Some(standing) => format!("resuming after epoch {}", standing.epochs),
+        None => "no checkpoint to resume from: starting at the beginning".into(),
+    });
+    Ok(standing.unwrap_or_default())
 }
 
 /// Trains on unlabelled text. No checkpoint: a round is short, and there is no held-out data.
-fn run_without_labels(arguments: &Arguments, recipe: &Recipe, begun: Instant) -> Result<()> {
+fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     let given = [
         ("--dev", arguments.dev.is_some()),
         ("--resume", arguments.resume),
@@ -173,23 +237,23 @@ fn run_without_labels(arguments: &Arguments, recipe: &Recipe, begun: Instant) ->
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!(
             "{option}: expected an algorithm that trains on labels, got {}",
-            recipe.algorithm.name()
+            arguments.algorithm.name()
         )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files)?;
-    let mut trainer = recipe.unsupervised(&sequences).map_err(as_typed)?;
+    let mut trainer = arguments.algorithm.recipe().unsupervised(&sequences).map_err(as_typed)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let epochs = arguments.epochs.unwrap_or_else(|| recipe.default_epochs());
+    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs());
     let schedule = Schedule { epochs, patience: arguments.patience };
     let standing =
         learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
-    with_about(trainer.model()?, recipe, &source, &standing)?.save(&arguments.model)?;
+    with_about(trainer.model()?, arguments, &source, &standing)?.save(&arguments.model)?;
     report.finish(&arguments.model, begun.elapsed())
 }
 
 /// Refuses early what would otherwise fail after hours of training.
-fn check(arguments: &Arguments) -> Result<Recipe> {
-    let recipe = arguments.algorithm.recipe()?;
+fn check(arguments: &Arguments) -> Result<()> {
+    arguments.algorithm.check()?;
     if arguments.epochs == Some(0) {
         return Err(Failure::Usage("--epochs: expected at least 1, got 0".into()));
     }
@@ -197,23 +261,29 @@ fn check(arguments: &Arguments) -> Result<Recipe> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Failure::Usage(format!("--prune: expected 0 or more, got {threshold}")));
         }
-        if !recipe.algorithm.can_be_pruned() {
-            let name = recipe.algorithm.name();
+        if !arguments.algorithm.recipe().algorithm.can_be_pruned() {
+            let name = arguments.algorithm.name();
             return Err(Failure::Usage(format!(
                 "--prune: expected an algorithm that learns weights, got {name}"
             )));
         }
     }
+    let inputs = || {
+        let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
+        let lexicons = arguments.algorithm.lexicons();
+        files.chain(&arguments.dev).chain(&arguments.template).chain(lexicons).map(PathBuf::as_path)
+    };
+    beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
-    Ok(recipe)
+    Ok(())
 }
 
 /// Trains, reports progress and keeps what a resumed run needs.
-fn learn(
+fn learn<M: Product>(
     schedule: &Schedule,
-    trainer: &mut AnyTrainer,
+    trainer: &mut (dyn Trainer<Model = M> + 'static),
     standing: Standing,
-    measure: Option<OnHeldOut<'_, Model>>,
+    measure: Option<OnHeldOut<'_, M>>,
     sequences: usize,
     checkpoint: Option<&Checkpoint>,
     report: &mut Report,
@@ -225,7 +295,7 @@ fn learn(
         standing,
         measure,
         &mut |progress| bar.at(progress.done),
-        |end: &EpochEnd<'_, Model>, trainer: &AnyTrainer| {
+        |end: &EpochEnd<'_, M>, trainer: &(dyn Trainer<Model = M> + 'static)| {
             checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
             begun = Instant::now();
@@ -235,14 +305,9 @@ fn learn(
 }
 
 /// Where features come from: as requested, else what suits the data.
-fn feature_source(
-    arguments: &Arguments,
-    recipe: &Recipe,
-    source: &Source,
-    sequences: &[Sequence],
-) -> Result<FeatureSource> {
+fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
     let template = arguments.template.as_deref().map(read_template).transpose()?;
-    let features = arguments.features.as_deref();
+    let (recipe, features) = (arguments.algorithm.recipe(), arguments.features.as_deref());
     recipe.feature_source(template, features, sequences, source.is_items()).map_err(|error| {
         match (&arguments.template, error) {
             (Some(path), Error::Argument { what, expected, got }) if what == "template" => {
@@ -283,14 +348,17 @@ fn prune(
 }
 
 /// The model with remarks on its origin.
-fn with_about(model: Model, recipe: &Recipe, source: &Source, standing: &Standing) -> Result<Model> {
-    let mut parts = model.into_parts();
+fn with_about<M: Product>(
+    model: M,
+    arguments: &Arguments,
+    source: &Source,
+    standing: &Standing,
+) -> Result<M> {
     let text = |name: &str, value: String| (name.to_owned(), value);
-    parts.text_format = Some(source.text_format().clone());
-    parts.about = vec![
-        text("algorithm", recipe.algorithm.name().into()),
+    let about = vec![
+        text("algorithm", arguments.algorithm.name().into()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
     ];
-    Ok(Model::new(parts)?)
+    Ok(model.with_about(source.text_format().clone(), about)?)
 }

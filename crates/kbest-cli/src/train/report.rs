@@ -3,8 +3,7 @@
 use crate::failure::Result;
 use crate::output::Output;
 use crate::table::{grouped, percent};
-use kbest::Model;
-use kbest::train::{EpochEnd, Schedule, TrainingSet};
+use kbest::train::{EpochEnd, Schedule, SegmentTrainingSet, TrainingSet};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -24,11 +23,22 @@ struct Told {
     tokens: usize,
     node_features: usize,
     edge_features: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<Segments>,
     epochs: Vec<EpochLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pruned: Option<Pruned>,
     bytes: u64,
     seconds: f64,
+}
+
+/// How labels became segments.
+#[derive(Serialize)]
+struct Segments {
+    spelling: &'static str,
+    segments: usize,
+    longest: usize,
+    segment_features: usize,
 }
 
 #[derive(Serialize)]
@@ -63,7 +73,7 @@ impl Report {
     }
 
     /// Prints a line on stderr, unless quiet; a closed stderr is ignored.
-    fn say(&self, line: &str) {
+    pub(super) fn say(&self, line: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{line}");
         }
@@ -85,11 +95,39 @@ impl Report {
         ));
     }
 
-    pub(super) fn resumed(&self, epochs: usize) {
-        self.say(&format!("resuming after epoch {epochs}"));
+    pub(super) fn segments(&mut self, data: &SegmentTrainingSet, took: Duration) {
+        let longest = data.longest().iter().max().copied().unwrap_or_default() as usize;
+        self.told.labels = data.labels().len();
+        self.told.sequences = data.examples().len();
+        self.told.tokens = data.tokens();
+        self.told.node_features = data.extractor().nodes().len();
+        self.told.edge_features = data.extractor().edges().len();
+        self.told.segments = Some(Segments {
+            spelling: data.spelling().name(),
+            segments: data.segments(),
+            longest,
+            segment_features: data.features().keys().len(),
+        });
+        self.say(&format!(
+            "{} sequences, {} tokens, {} labels, {} features ({:.1} s)",
+            grouped(self.told.sequences),
+            grouped(self.told.tokens),
+            grouped(self.told.labels),
+            grouped(self.told.node_features + self.told.edge_features),
+            took.as_secs_f64()
+        ));
+        let how = match data.spelling().name() {
+            "runs" => "runs of one label".to_owned(),
+            scheme => format!("spans by the scheme {scheme}, and single positions outside"),
+        };
+        self.say(&format!(
+            "{} segments ({how}), the longest of {longest} tokens, {} features of segments",
+            grouped(data.segments()),
+            grouped(data.features().keys().len())
+        ));
     }
 
-    pub(super) fn epoch(&mut self, schedule: &Schedule, end: &EpochEnd<'_, Model>, took: Duration) {
+    pub(super) fn epoch<M>(&mut self, schedule: &Schedule, end: &EpochEnd<'_, M>, took: Duration) {
         let seconds = took.as_secs_f64();
         let report = &end.report;
         let accuracy = (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64);

@@ -190,6 +190,7 @@ pub(super) struct ConlluReader {
     pub label: Option<LabelExpression>,
     pub columns: Vec<Field>,
     pub joined: String, // the label being read
+    pub trailing: bool, // whether comments after the last sentence matter
 }
 
 impl ConlluReader {
@@ -212,7 +213,8 @@ impl ConlluReader {
                 return Err(lines.error(expected, got));
             }
         }
-        Ok(!sequence.is_empty())
+        // Comments after the last sentence are a sequence without positions, so that they are written, too.
+        Ok(!sequence.is_empty() || self.trailing && sequence.source_lines().len() > 0)
     }
 
     fn read_word(

@@ -1,13 +1,15 @@
 //! One JSON object per line: `{"tokens":["Time","flies"],"tags":["NOUN","VERB"]}`.
 //!
-//! Tags may be numbers, as in many published data sets: the label is then the number as text. Other keys are ignored.
+//! Tags may be numbers, as in many published data sets: the label is then the number as text. Other keys are not used, but kept
+//! as they are written, and written again after our own.
 //! Tokens and tags go straight from the parser into the sequence, without intermediate strings.
 
 use super::lines::Lines;
 use super::writer::Extras;
 use crate::error::{Result, quoted};
 use crate::sequence::Sequence;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::fmt;
 
 /// The state of a JSON lines reader.
@@ -83,8 +85,8 @@ impl<'de> Visitor<'de> for Object<'_> {
             let (list, seen, numbers) = match key.as_ref() {
                 "tokens" => (&mut *self.tokens, &mut found.0, false),
                 "tags" => (&mut *self.tags, &mut found.1, true),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
+                other => {
+                    self.tokens.push_key(other, map.next_value::<&RawValue>()?.get());
                     continue;
                 }
             };
@@ -163,8 +165,8 @@ impl Visitor<'_> for Element<'_> {
     }
 }
 
-/// Writes the object: rank, score and probability of a candidate, tokens, tags and their probabilities, and the labels
-/// in the data if they differ.
+/// Writes the object: rank, score and probability of a candidate, tokens, tags and their probabilities, the labels in the
+/// data as `gold`, and all other keys of the object that was read, unless one of these has the same name.
 pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
@@ -201,6 +203,19 @@ pub(super) fn write<L: AsRef<str>>(
     } else if sequence.is_labelled() {
         out.push(',');
         push_list(out, "tags", gold);
+    }
+    let ours = |key: &str| match key {
+        "rank" | "score" => extras.candidate.is_some(),
+        "probability" => extras.probability.is_some(),
+        "marginals" => extras.confidences.is_some(),
+        "gold" => columns.first().is_some() && sequence.is_labelled(),
+        _ => (1..columns.len()).any(|i| key == format!("tags{}", i + 1)),
+    };
+    for (key, value) in sequence.keys().filter(|(key, _)| !ours(key)) {
+        out.push_str(&format!(
+            ",{}:{value}",
+            serde_json::to_string(key).expect("any text can be written as JSON")
+        ));
     }
     out.push_str("}\n");
     Ok(())

@@ -9,12 +9,18 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER: usize = 1 << 16;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Limits that tell text from garbage before memory is exhausted. `docs/text.md` states them.
+pub(super) const MOST_COLUMNS: usize = 1 << 16;
+const LONGEST_LINE: usize = 1 << 26;
+const LONGEST_SEQUENCE: u64 = 1 << 30;
+
 /// Lines as text, one at a time, in one buffer.
 pub(super) struct Lines {
     input: Box<dyn BufRead + Send>,
     packed: bool,
     file: String,
     number: u64, // of the line in the buffer
+    bytes: u64,  // of the lines since `begin`
     first: u64,  // of the first non-blank line since `begin`; 0 if there was none
     buffer: Vec<u8>,
 }
@@ -51,12 +57,12 @@ impl Lines {
         let whole = Cursor::new(head).chain(input);
         let input: Box<dyn BufRead + Send> =
             if packed { unpack(whole, &file)? } else { Box::new(BufReader::with_capacity(BUFFER, whole)) };
-        Ok(Lines { input, packed, file, number: 0, first: 0, buffer: Vec::new() })
+        Ok(Lines { input, packed, file, number: 0, bytes: 0, first: 0, buffer: Vec::new() })
     }
 
     /// The next sequence begins with the next non-blank line.
     pub(super) fn begin(&mut self) {
-        self.first = 0;
+        (self.first, self.bytes) = (0, 0);
     }
 
     /// The line that the sequence begins with.
@@ -67,11 +73,18 @@ impl Lines {
     /// The next line without its end; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<&str>> {
         self.buffer.clear();
-        let read = self.input.read_until(b'\n', &mut self.buffer);
+        let read = self.input.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut self.buffer);
         match read {
             Ok(0) => return Ok(None),
             Ok(_) => self.number += 1,
             Err(error) => return Err(self.broken(error)),
+        }
+        self.bytes += self.buffer.len() as u64;
+        if self.buffer.len() > LONGEST_LINE {
+            return Err(self.error("a line of at most 64 MiB", "a longer one"));
+        }
+        if self.bytes > LONGEST_SEQUENCE {
+            return Err(self.error("a sequence of at most 1 GiB", "a longer one"));
         }
         let mut line = self.buffer.as_slice();
         line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -121,8 +134,7 @@ impl Lines {
 
 #[cfg(feature = "gzip")]
 fn unpack(input: impl Read + Send + 'static, _: &str) -> Result<Box<dyn BufRead + Send>> {
-    let input = BufReader::with_capacity(BUFFER, input);
-    Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(input))))
+    Ok(Box::new(BufReader::with_capacity(BUFFER, crate::unpack::Unpacked::new(input))))
 }
 
 #[cfg(not(feature = "gzip"))]

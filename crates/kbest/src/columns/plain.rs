@@ -1,9 +1,9 @@
 //! Columns separated by tabs or blanks, as in CRF++.
 //!
-//! A sequence ends at a blank line or at a line that begins with a blank. Every other line is a position, including `#`
-//! lines and `-DOCSTART-`. All lines have as many columns as the first.
+//! A sequence ends at a blank line. Every other line is a position, including `#` lines and `-DOCSTART-`. All lines have as many
+//! columns as the first. A line with text that begins with a blank is an error: CRF++ would skip it.
 
-use super::lines::Lines;
+use super::lines::{Lines, MOST_COLUMNS};
 use super::writer::check_cell;
 use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
@@ -51,11 +51,15 @@ pub(super) struct PlainReader {
 impl PlainReader {
     pub(super) fn read_into(&mut self, lines: &mut Lines, sequence: &mut Sequence) -> Result<bool> {
         while let Some(line) = lines.next()? {
-            if self.ends_sequence(line) {
+            if line.bytes().all(|byte| byte == b' ' || byte == b'\t') {
                 if sequence.is_empty() {
                     continue;
                 }
                 return Ok(true);
+            }
+            if self.separator == Separator::Blanks && line.starts_with([' ', '\t']) {
+                let got = format!("a blank at the beginning of {}", quoted(line));
+                return Err(lines.error("a first column, or a blank line", got));
             }
             sequence.push_position();
             let count = match self.separator {
@@ -66,6 +70,9 @@ impl PlainReader {
                 let got = quoted(line);
                 return Err(lines.error("at least two columns, the last one the label", got));
             }
+            if count > MOST_COLUMNS {
+                return Err(lines.error(format!("at most {MOST_COLUMNS} columns"), count));
+            }
             let expected = *self.columns.get_or_insert(count);
             if count != expected {
                 let got = format!("{count} in {}", quoted(line));
@@ -74,13 +81,6 @@ impl PlainReader {
             }
         }
         Ok(!sequence.is_empty())
-    }
-
-    fn ends_sequence(&self, line: &str) -> bool {
-        match self.separator {
-            Separator::Blanks => line.is_empty() || line.starts_with([' ', '\t']),
-            Separator::Tab => line.bytes().all(|byte| byte == b' ' || byte == b'\t'),
-        }
     }
 }
 

@@ -63,7 +63,8 @@ impl ReaderOptions {
         self
     }
 
-    /// Whether a file without a single sequence is an error.
+    /// Whether a file without a single sequence is an error. If not, comments of CoNLL-U after the last sentence are read as a
+    /// sequence without positions, so that they can be written again.
     pub fn required(mut self, required: bool) -> Self {
         self.required = required;
         self
@@ -149,6 +150,7 @@ impl Reader {
                 label: labelled.then(|| text.label.clone()),
                 columns: text.fields.clone(),
                 joined: String::new(),
+                trailing: !required,
             }),
             #[cfg(feature = "json")]
             Format::Jsonl => Kind::Jsonl(JsonlReader { labelled, tags: Sequence::new() }),

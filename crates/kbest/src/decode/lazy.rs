@@ -140,7 +140,7 @@ fn open<S: Float>(
             skipped.map_or(Space::Exhausted, |place| Space::Within(margin, place))
         }
         Err(Stop::NoPath) => Space::Exhausted,
-        Err(Stop::OverBudget | Stop::Overflow) => {
+        Err(Stop::OverBudget | Stop::Crowded) => {
             let memory = &mut scratch.viterbi_astar;
             plan.forward_pass().fill(lattice, &mut memory.forward, tally);
             let survivors = memory.forward.survivors(lattice);

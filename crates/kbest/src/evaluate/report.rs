@@ -1,6 +1,7 @@
 //! An evaluation as text.
 
 use super::{Evaluation, Hits, Row};
+use crate::error::escaped;
 use std::fmt;
 
 /// Created by [`Evaluation::report`]; print it with `{}`.
@@ -44,7 +45,8 @@ impl fmt::Display for Report<'_> {
             writeln!(f, "\n{:>8}  gold -> predicted", "count")?;
         }
         for confusion in confusions {
-            writeln!(f, "{:>8}  {} -> {}", confusion.count, confusion.gold, confusion.predicted)?;
+            let (gold, predicted) = (escaped(confusion.gold), escaped(confusion.predicted));
+            writeln!(f, "{:>8}  {gold} -> {predicted}", confusion.count)?;
         }
         Ok(())
     }
@@ -55,9 +57,10 @@ fn hits(f: &mut fmt::Formatter<'_>, what: &str, hits: Hits) -> fmt::Result {
 }
 
 fn tallies(f: &mut fmt::Formatter<'_>, what: &str, rows: &[Row<'_>]) -> fmt::Result {
-    let shown = |name: &str| if name.is_empty() { "_".to_owned() } else { name.to_owned() };
+    const WIDEST: usize = 60; // columns are aligned for names up to this length
+    let shown = |name: &str| if name.is_empty() { "_".to_owned() } else { escaped(name).into_owned() };
     let widths = rows.iter().map(|row| row.name.chars().count());
-    let width = widths.chain([what.len()]).max().unwrap_or(0);
+    let width = widths.chain([what.len()]).max().unwrap_or(0).min(WIDEST);
     writeln!(f, "\n{what:<width$}  precision  recall      F1      gold  predicted")?;
     for Row { name, tally } in rows {
         let [precision, recall, f1] = [tally.precision(), tally.recall(), tally.f1()].map(|x| 100.0 * x);

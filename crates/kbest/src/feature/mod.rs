@@ -12,7 +12,7 @@
 //! buffer.
 //!
 //! Features that are Rust functions, in the boolean framework of the CarpeDiem paper, are in [`boolean`]; the features of
-//! a position as a vector, and kernels between such vectors, in [`token`].
+//! a position as a vector, and kernels between such vectors, in [`token`]; features of whole segments in [`segment`].
 //!
 //! ```
 //! use kbest::feature::{ExtractorBuilder, FeatureBuffer, FeatureSource};
@@ -39,6 +39,7 @@ mod extract;
 mod lookups;
 mod numbers;
 mod preset;
+pub mod segment;
 mod source;
 pub mod token;
 

@@ -92,7 +92,7 @@ fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &
 }
 
 /// A word, or a part of one, without capitals and digits.
-fn push_folded(text: &str, out: &mut Vec<u8>) {
+pub(super) fn push_folded(text: &str, out: &mut Vec<u8>) {
     for character in text.chars() {
         match character {
             '0'..='9' => out.push(b'0'),
@@ -330,7 +330,7 @@ fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
 }
 
 /// `X` for capitals, `x` for other letters, `d` for digits, anything else unchanged; a run counts once.
-fn push_shape(word: &str, out: &mut Vec<u8>) {
+pub(super) fn push_shape(word: &str, out: &mut Vec<u8>) {
     let mut last = None;
     for character in word.chars() {
         let class = match character {

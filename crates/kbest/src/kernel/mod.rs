@@ -4,7 +4,7 @@
 //! above a threshold. **Why.** Every exact decoder spends its time in one of them. **How.** Each loop is written once
 //! over a small vector vocabulary (`vector::Vector`) and compiled for AVX-512, AVX2 and NEON; the CPU's features are
 //! detected at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of each loop: the
-//! fallback, and the reference in tests. `KBEST_FORCE_SCALAR=1` in the environment selects it.
+//! fallback, and the reference in tests. `KBEST_LEVEL=scalar` in the environment selects it.
 //!
 //! Loops written elsewhere can be compiled for the same levels (`compiled`). Three more things are here only because
 //! they need `unsafe`: arrays that may lie in a mapped file (`Blob`), hints to the CPU's cache (`prefetch`), and
@@ -48,6 +48,7 @@ pub(crate) use exponential::{exp_rows, ln_rows};
 #[cfg(feature = "text")]
 pub(crate) use prefetch::prefetch;
 
+use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
 /// Rows are padded to a multiple of this many scores, so that no kernel has to handle a ragged tail.
@@ -72,7 +73,19 @@ pub enum Level {
 }
 
 impl Level {
-    /// Name for reports.
+    const ALL: [Level; 4] = [Level::Scalar, Level::Neon, Level::Avx2, Level::Avx512];
+
+    /// Whether this CPU has it.
+    pub fn is_supported(self) -> bool {
+        match self {
+            Level::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => is_x86_feature_detected!("avx2"),
+            _ => self == best_level(),
+        }
+    }
+
+    /// Name for reports, and for `KBEST_LEVEL`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Scalar => "scalar",
@@ -83,13 +96,24 @@ impl Level {
     }
 }
 
-/// The instruction set that every kernel uses in this process: the best one the CPU supports, or scalar if
-/// `KBEST_FORCE_SCALAR` is set to anything but `0`.
+/// The instruction set that every kernel uses in this process: the one that `KBEST_LEVEL` names (`scalar`, `neon`, `avx2`,
+/// `avx512`) if the CPU supports it, else the best one that the CPU supports. See [`check_level`].
 pub fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| match std::env::var_os("KBEST_FORCE_SCALAR") {
-        Some(value) if value != "0" && !value.is_empty() => Level::Scalar,
-        _ => best_level(),
+    *LEVEL.get_or_init(|| check_level().unwrap_or_else(|_| best_level()))
+}
+
+/// The instruction set that [`level`] uses, or why it is not the one that `KBEST_LEVEL` names.
+///
+/// # Errors
+/// [`Error::Argument`] if it names none, or one that the CPU does not support.
+pub fn check_level() -> Result<Level> {
+    let named = std::env::var_os("KBEST_LEVEL").filter(|name| !name.is_empty());
+    let Some(named) = named else { return Ok(best_level()) };
+    let supported = || Level::ALL.into_iter().filter(|level| level.is_supported());
+    supported().find(|level| named == level.name()).ok_or_else(|| {
+        let names: Vec<&str> = supported().map(Level::name).collect();
+        Error::argument("KBEST_LEVEL", format!("one of {} on this CPU", names.join(", ")), named.display())
     })
 }
 

@@ -84,14 +84,14 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// # Errors
     /// [`Error::Shape`] if the number of scores is not a multiple of `L`, or if the edges have one matrix per step and
     /// there are too many positions for them; [`Error::IllegalScore`] for NaN or plus infinity, with position and
-    /// label.
+    /// label; [`Error::Range`] if the score of a path may exceed the range of its type.
     pub fn new(nodes: impl Into<Cow<'a, [S]>>, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
         let lattice = Self::unchecked_steps(nodes.into(), edges.into())?;
         match lattice.edges.steps() {
             Some(steps) if steps + 1 < lattice.positions => {
                 Err(Error::shape("edges", format!("{} steps", lattice.positions - 1), steps))
             }
-            _ => Ok(lattice),
+            _ => lattice.in_range(),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a, S: Float> Lattice<'a, S> {
             return Err(Error::shape("edge selection", format!("matrix numbers below {matrices}"), bad));
         }
         lattice.selection = Some(selection);
-        Ok(lattice)
+        lattice.in_range()
     }
 
     /// Checks the node scores, but not whether there are edges for every step.
@@ -151,29 +151,29 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// Sets the scores for the first label of a path.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    /// [`Error::Shape`], [`Error::IllegalScore`] or [`Error::Range`].
     pub fn with_start(mut self, start: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let start = start.into();
         self.border_magnitude[0] = self.check_border("start", &start)?;
         self.start = Some(start);
-        Ok(self)
+        self.in_range()
     }
 
     /// Sets the scores for the last label of a path.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    /// [`Error::Shape`], [`Error::IllegalScore`] or [`Error::Range`].
     pub fn with_end(mut self, end: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let end = end.into();
         self.border_magnitude[1] = self.check_border("end", &end)?;
         self.end = Some(end);
-        Ok(self)
+        self.in_range()
     }
 
     /// Sets the scores for the first and the last label, where there are any; the others stay as they are.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    /// [`Error::Shape`], [`Error::IllegalScore`] or [`Error::Range`].
     pub fn with_borders(mut self, start: Option<&'a [S]>, end: Option<&'a [S]>) -> Result<Self> {
         if let Some(start) = start {
             self = self.with_start(start)?;
@@ -187,7 +187,7 @@ impl<'a, S: Float> Lattice<'a, S> {
     /// The same node, start and end scores with other edges, and the same selection of matrices per position.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless they have the same number of labels and matrices.
+    /// [`Error::Shape`] unless they have the same number of labels and matrices; [`Error::Range`].
     pub fn over(mut self, edges: impl Into<Held<'a, Edges<S>>>) -> Result<Self> {
         let edges = edges.into();
         let size = |edges: &Edges<S>| (edges.labels(), edges.matrices());
@@ -196,7 +196,7 @@ impl<'a, S: Float> Lattice<'a, S> {
             return Err(Error::shape("other edges", told(size(&self.edges)), told(size(&edges))));
         }
         self.edges = edges;
-        Ok(self)
+        self.in_range()
     }
 
     fn check_border(&self, what: &str, scores: &[S]) -> Result<f64> {
@@ -312,15 +312,22 @@ impl<'a, S: Float> Lattice<'a, S> {
         self.largest_node_magnitude
     }
 
-    /// Whether the score of a path may exceed the range of its type.
-    pub(crate) fn may_overflow(&self) -> bool {
-        self.path_magnitude() > S::LARGEST.to_f64() / 4.0
+    /// Refuses scores that may add up to more than the type can hold. Then no sum in any decoder is infinite unless a term
+    /// is: sums over a path, bounds of them, and the difference or sum of two of either stay within the range.
+    fn in_range(self) -> Result<Self> {
+        check_range::<S>(self.path_magnitude())?;
+        Ok(self)
     }
 
     /// An upper bound on the finite magnitude of any path's score.
     pub(crate) fn path_magnitude(&self) -> f64 {
         let steps = self.positions.saturating_sub(1) as f64;
-        self.node_magnitude + self.border_magnitude.iter().sum::<f64>() + steps * self.edges.magnitude()
+        self.node_magnitude + self.border_magnitude() + steps * self.edges.magnitude()
+    }
+
+    /// The largest finite |start score| and |end score|, added.
+    pub(crate) fn border_magnitude(&self) -> f64 {
+        self.border_magnitude.iter().sum()
     }
 
     /// How far two sums over the same path may lie apart when their additions are ordered differently.
@@ -339,6 +346,12 @@ impl<'a, S: Float> Lattice<'a, S> {
         }
         S::from_f64_up(4.0 * magnitude * relative / (1.0 - relative))
     }
+}
+
+/// Refuses scores that may add up to more than a quarter of what the type can hold.
+pub(crate) fn check_range<S: Float>(magnitude: f64) -> Result<()> {
+    let largest = S::LARGEST.to_f64() / 4.0;
+    if magnitude <= largest { Ok(()) } else { Err(Error::Range { magnitude, largest }) }
 }
 
 /// Largest finite magnitude of a row, or an error for NaN or plus infinity.
@@ -376,6 +389,26 @@ mod tests {
         assert!(Lattice::new(vec![f32::INFINITY, 0.0], &edges).is_err());
         let lattice = Lattice::new(vec![0.0f32; 4], &edges).unwrap();
         assert!(lattice.path_score(&[0]).is_err() && lattice.path_score(&[0, 2]).is_err());
+    }
+
+    #[test]
+    fn scores_that_may_add_up_to_infinity_are_refused() {
+        let refused = |lattice: Result<Lattice<'_, f32>>| matches!(lattice, Err(Error::Range { .. }));
+        let none = Edges::dense(2, vec![0.0f32; 4]).unwrap();
+        let lattice = |nodes: [f32; 4]| Lattice::new(nodes.to_vec(), &none);
+        assert!(lattice([4e37, 0.0, -4e37, f32::NEG_INFINITY]).is_ok());
+        assert!(refused(lattice([5e37, 0.0, 0.0, 4e37])));
+        assert!(refused(lattice([0.0, f32::MIN, 0.0, 0.0])));
+        assert!(refused(lattice([0.0; 4]).unwrap().with_start(vec![0.0, 9e37])));
+        assert!(refused(lattice([4e37; 4]).unwrap().with_end(vec![0.0, -9e37])));
+        let large = Edges::dense(2, vec![0.0f32, -5e37, 0.0, 0.0]).unwrap();
+        assert!(Lattice::new(vec![0.0f32; 4], &large).is_ok());
+        assert!(refused(Lattice::new(vec![0.0f32; 6], &large)), "two steps");
+        assert!(refused(Lattice::new(vec![0.0f32; 6], &none).unwrap().over(&large)));
+        let one = Edges::per_position(vec![large]).unwrap();
+        assert!(refused(Lattice::selecting(vec![0.0f32; 6], &one, vec![0, 0])));
+        let wide = Edges::dense(1, vec![1e38f64]).unwrap();
+        assert!(Lattice::new(vec![1e38f64; 1000], &wide).is_ok(), "f64 has room");
     }
 
     #[test]

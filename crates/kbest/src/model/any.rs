@@ -1,9 +1,10 @@
 //! Models of any kind, recognised by the first bytes of the file.
 
-use super::Model;
 use super::container::Container;
 use super::file::{MODEL, from_container};
 use super::import::{self, Origin};
+use super::{Model, SegmentModel, segment_file};
+use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -12,14 +13,23 @@ use std::path::Path;
 /// The number of bytes needed to recognise whose model a file is.
 const HEAD: u64 = 16;
 
-impl Model {
-    /// Loads a model of kbest, CRFsuite, CRF++ (text) or Wapiti, recognised by the first bytes of the file. A kbest
-    /// model is mapped, as by [`Model::load`]. The others, and anything compressed with gzip, are read into memory, as
-    /// by [`import::read`].
+/// A model of either kind.
+#[derive(Debug)]
+pub enum AnyModel {
+    /// One label per position.
+    Positions(Box<Model>),
+    /// Segments.
+    Segments(Box<SegmentModel>),
+}
+
+impl AnyModel {
+    /// Loads a model of kbest, of positions or of segments, or one of CRFsuite, CRF++ (text) or Wapiti, recognised by the first
+    /// bytes of the file. A kbest model is mapped, as by [`Model::load`]. The others, and anything compressed with gzip, are
+    /// read into memory, as by [`import::read`].
     ///
     /// # Errors
     /// As for [`Model::load`] and [`import::read`]; [`Error::Data`] if it is none of these.
-    pub fn load_any(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let mut bytes = Vec::new();
@@ -33,9 +43,70 @@ impl Model {
         };
         let file = read().map_err(|error| Error::io(&*name, 0, error))?;
         if is_ours(&bytes) {
-            return from_container(&Container::over(file, bytes, &name, MODEL)?, &name, None);
+            return Self::from_container(&Container::over(file, bytes, &name, MODEL)?, &name);
         }
-        Self::from_any_bytes(&bytes, &name)
+        Self::from_bytes(&bytes, &name)
+    }
+
+    /// As [`AnyModel::load`], from the bytes of a file; `name` is its name in errors.
+    ///
+    /// # Errors
+    /// As for [`AnyModel::load`], except [`Error::Io`].
+    pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        let bytes = import::unpacked(bytes, name, |head| is_ours(head) || Origin::of(head).is_some())?;
+        match Origin::of(&bytes) {
+            Some(origin) => Ok(AnyModel::Positions(Box::new(origin.read(&bytes, name)?))),
+            None if is_ours(&bytes) => {
+                Self::from_container(&Container::from_bytes(&bytes, name, MODEL)?, name)
+            }
+            None => {
+                let expected = "a kbest or CRFsuite model, or a text model of CRF++ (crf_learn -t) or Wapiti";
+                Err(Error::data(name, 0, expected, import::beginning(&bytes)))
+            }
+        }
+    }
+
+    fn from_container(file: &Container, name: &str) -> Result<Self> {
+        Ok(match segment_file::is_segment_model(file) {
+            true => AnyModel::Segments(Box::new(SegmentModel::from_container(file, name)?)),
+            false => AnyModel::Positions(Box::new(from_container(file, name, None)?)),
+        })
+    }
+
+    /// The format of the text the model was trained on, if known.
+    pub fn text_format(&self) -> Option<&TextFormat> {
+        match self {
+            AnyModel::Positions(model) => model.text_format(),
+            AnyModel::Segments(model) => model.text_format(),
+        }
+    }
+
+    /// Where the model comes from.
+    pub fn about(&self) -> &[(String, String)] {
+        match self {
+            AnyModel::Positions(model) => model.about(),
+            AnyModel::Segments(model) => model.about(),
+        }
+    }
+
+    /// The model of positions that the caller needs.
+    fn positions(self, name: &str) -> Result<Model> {
+        match self {
+            AnyModel::Positions(model) => Ok(*model),
+            AnyModel::Segments(_) => {
+                Err(Error::data(name, 0, "a model of single positions", "a model of segments"))
+            }
+        }
+    }
+}
+
+impl Model {
+    /// As [`AnyModel::load`], for a model of positions.
+    ///
+    /// # Errors
+    /// As for [`AnyModel::load`]; [`Error::Data`] for a model of segments.
+    pub fn load_any(path: impl AsRef<Path>) -> Result<Self> {
+        AnyModel::load(&path)?.positions(&path.as_ref().display().to_string())
     }
 
     /// As [`Model::load_any`], from the bytes of a file; `name` is its name in errors.
@@ -43,15 +114,7 @@ impl Model {
     /// # Errors
     /// As for [`Model::load_any`], except [`Error::Io`].
     pub fn from_any_bytes(bytes: &[u8], name: &str) -> Result<Self> {
-        let bytes = import::unpacked(bytes, name, |head| is_ours(head) || Origin::of(head).is_some())?;
-        match Origin::of(&bytes) {
-            Some(origin) => origin.read(&bytes, name),
-            None if is_ours(&bytes) => Self::from_bytes(&bytes, name),
-            None => {
-                let expected = "a kbest or CRFsuite model, or a text model of CRF++ (crf_learn -t) or Wapiti";
-                Err(Error::data(name, 0, expected, import::beginning(&bytes)))
-            }
-        }
+        AnyModel::from_bytes(bytes, name)?.positions(name)
     }
 }
 

@@ -10,6 +10,7 @@
 //! before anything uses them, so no look-up leaves its array or loops forever.
 
 use super::container::{Container, ContainerWriter, Kind};
+use super::segment_file;
 use super::support::{self, Support};
 use super::text_format;
 use super::{EdgeWeights, LabelParts, Model, ModelParts, NodeWeights, Voters};
@@ -27,14 +28,14 @@ use std::sync::Arc;
 pub(super) const MODEL: Kind = Kind { name: "model", version: 1 };
 
 /// The sections of a dictionary: the keys end to end, where each ends, the table.
-type DictionarySections = [&'static str; 3];
+pub(super) type DictionarySections = [&'static str; 3];
 
 const NODES: DictionarySections = ["nodes.keys", "nodes.key-ends", "nodes.slots"];
 const EDGES: DictionarySections = ["edges.keys", "edges.key-ends", "edges.slots"];
 const WORDS: DictionarySections = ["words.keys", "words.key-ends", "words.slots"];
 
 /// The sections of a list of strings: end to end, and where each ends.
-type ListSections = [&'static str; 2];
+pub(super) type ListSections = [&'static str; 2];
 
 const LABELS: ListSections = ["labels", "labels.ends"];
 const ABOUT: ListSections = ["about", "about.ends"];
@@ -45,12 +46,12 @@ const SOURCE: &str = "source";
 const TEMPLATE: &str = "template";
 const COLUMNS: &str = "columns";
 const NUMBERS: &str = "numbers";
-const NODE_STARTS: &str = "nodes.starts";
-const NODE_WEIGHTS: &str = "nodes.weights";
-const EDGE_STARTS: &str = "edges.starts";
-const EDGE_WEIGHTS: &str = "edges.weights";
-const START: &str = "start";
-const END: &str = "end";
+pub(super) const NODE_STARTS: &str = "nodes.starts";
+pub(super) const NODE_WEIGHTS: &str = "nodes.weights";
+pub(super) const EDGE_STARTS: &str = "edges.starts";
+pub(super) const EDGE_WEIGHTS: &str = "edges.weights";
+pub(super) const START: &str = "start";
+pub(super) const END: &str = "end";
 const VOTERS: &str = "voters";
 const PARTS: [&str; 3] = ["label-parts.number", "label-parts.starts", "label-parts"];
 
@@ -62,6 +63,14 @@ impl Model {
     /// billion bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.sections()?.save(path.as_ref())
+    }
+
+    /// The same with one more remark in [`Model::about`].
+    ///
+    /// # Errors
+    /// As for [`Model::save`].
+    pub fn save_with_remark(&self, path: impl AsRef<Path>, name: &str, text: &str) -> Result<()> {
+        self.sections_with(Some((name, text)))?.save(path.as_ref())
     }
 
     /// Maps a file written by [`Model::save`].
@@ -111,36 +120,21 @@ impl Model {
     }
 
     fn sections(&self) -> Result<ContainerWriter<'_>> {
+        self.sections_with(None)
+    }
+
+    fn sections_with<'a>(&'a self, remark: Option<(&'a str, &'a str)>) -> Result<ContainerWriter<'a>> {
         let mut writer = ContainerWriter::new(MODEL);
-        let about = self.about().iter().flat_map(|(name, text)| [name.as_str(), text]);
-        write_list(&mut writer, ABOUT, about)?;
-        if let Some(text) = self.text_format() {
-            write_list(&mut writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
+        Common {
+            about: self.about(),
+            remark,
+            text_format: self.text_format(),
+            labels: self.labels(),
+            extractor: self.extractor(),
+            nodes: self.nodes(),
+            edges: self.edges(),
         }
-        write_list(&mut writer, LABELS, self.labels().names())?;
-        let extractor = self.extractor();
-        writer.section(SOURCE, extractor.source().name().as_bytes());
-        if let FeatureSource::Template(template) = extractor.source() {
-            // A line may itself end in a carriage return; the parser removes only one.
-            let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
-            writer.section(TEMPLATE, text.into_bytes());
-        }
-        if let FeatureSource::Patterns(patterns) = extractor.source() {
-            write_list(&mut writer, PATTERNS, patterns.patterns().iter().map(Pattern::line))?;
-        }
-        if let FeatureSource::Numbers(numbers) = extractor.source() {
-            writer.section(NUMBERS, numbers.to_flat());
-        }
-        writer.section(COLUMNS, vec![extractor.columns() as u64]);
-        write_dictionary(&mut writer, NODES, extractor.nodes());
-        let (starts, words) = self.nodes().arrays();
-        writer.section(NODE_STARTS, starts);
-        writer.section(NODE_WEIGHTS, words);
-        write_dictionary(&mut writer, EDGES, extractor.edges());
-        let (starts, pairs) = self.edges().arrays();
-        writer.section(EDGE_STARTS, starts);
-        writer.section(EDGE_WEIGHTS, pairs);
-        write_dictionary(&mut writer, WORDS, extractor.frequent_words());
+        .write(&mut writer)?;
         for (name, scores) in [(START, self.start()), (END, self.end())] {
             scores.into_iter().for_each(|scores| writer.section(name, scores));
         }
@@ -162,18 +156,65 @@ impl Model {
     }
 }
 
+/// What models of positions and of segments have in common.
+pub(super) struct Common<'a> {
+    pub(super) about: &'a [(String, String)],
+    pub(super) remark: Option<(&'a str, &'a str)>, // one more
+    pub(super) text_format: Option<&'a TextFormat>,
+    pub(super) labels: &'a LabelSet,
+    pub(super) extractor: &'a Extractor,
+    pub(super) nodes: &'a NodeWeights,
+    pub(super) edges: &'a EdgeWeights,
+}
+
+impl<'a> Common<'a> {
+    pub(super) fn write(self, writer: &mut ContainerWriter<'a>) -> Result<()> {
+        let Common { about, remark, text_format, labels, extractor, nodes, edges } = self;
+        let about = about.iter().flat_map(|(name, text)| [name.as_str(), text]);
+        let remark = remark.into_iter().flat_map(|(name, text)| [name, text]);
+        write_list(writer, ABOUT, about.chain(remark))?;
+        if let Some(text) = text_format {
+            write_list(writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
+        }
+        write_list(writer, LABELS, labels.names())?;
+        writer.section(SOURCE, extractor.source().name().as_bytes());
+        if let FeatureSource::Template(template) = extractor.source() {
+            // A line may itself end in a carriage return; the parser removes only one.
+            let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
+            writer.section(TEMPLATE, text.into_bytes());
+        }
+        if let FeatureSource::Patterns(patterns) = extractor.source() {
+            write_list(writer, PATTERNS, patterns.patterns().iter().map(Pattern::line))?;
+        }
+        if let FeatureSource::Numbers(numbers) = extractor.source() {
+            writer.section(NUMBERS, numbers.to_flat());
+        }
+        writer.section(COLUMNS, vec![extractor.columns() as u64]);
+        write_dictionary(writer, NODES, extractor.nodes());
+        let (starts, words) = nodes.arrays();
+        writer.section(NODE_STARTS, starts);
+        writer.section(NODE_WEIGHTS, words);
+        write_dictionary(writer, EDGES, extractor.edges());
+        let (starts, pairs) = edges.arrays();
+        writer.section(EDGE_STARTS, starts);
+        writer.section(EDGE_WEIGHTS, pairs);
+        write_dictionary(writer, WORDS, extractor.frequent_words());
+        Ok(())
+    }
+}
+
 /// A kernel that is not ours must be handed in.
 pub(super) fn from_container(
     file: &Container,
     name: &str,
     kernel: Option<&Arc<dyn TokenKernel>>,
 ) -> Result<Model> {
-    file.expect_only(&known_sections())?;
-    let names = read_list(file, LABELS)?;
-    let labels = LabelSet::from_names(&names);
-    if labels.len() != names.len() {
-        return Err(file.error("each label once", "one twice"));
+    if segment_file::is_segment_model(file) {
+        return Err(file.error("a model of single positions", "one of segments"));
     }
+    file.expect_only(&known_sections())?;
+    expect_used(file)?;
+    let labels = read_labels(file)?;
     let wrong = |got: &str| file.error("a model", got);
     let label_parts = file.has(PARTS[0]).then(|| read_label_parts(file)).transpose()?;
     let columns = label_parts.as_ref().map_or(labels.len(), LabelParts::columns);
@@ -199,17 +240,17 @@ pub(super) fn from_container(
         start: scores(START)?,
         end: scores(END)?,
         voters: file.has(VOTERS).then(|| read_voters(file, VOTERS)).transpose()?,
-        text_format: match TEXT_FORMAT.iter().any(|name| file.has(name)) {
-            true => Some(read_text_format(file)?),
-            false => text_format::from_remarks(&mut about),
+        text_format: match read_text_format(file)? {
+            Some(format) => Some(format),
+            None => text_format::from_remarks(&mut about),
         },
         about,
     };
     Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
 }
 
-/// The names of all sections that a model can have.
-fn known_sections() -> Vec<&'static str> {
+/// The sections that models of positions and of segments have in common.
+pub(super) fn common_sections() -> Vec<&'static str> {
     let singles = [
         SOURCE,
         TEMPLATE,
@@ -221,32 +262,63 @@ fn known_sections() -> Vec<&'static str> {
         EDGE_WEIGHTS,
         START,
         END,
-        VOTERS,
     ];
-    [
-        &NODES[..],
-        &EDGES,
-        &WORDS,
-        &LABELS,
-        &ABOUT,
-        &TEXT_FORMAT,
-        &PATTERNS,
-        &PARTS,
-        &support::SECTIONS,
-        &singles,
-    ]
-    .concat()
+    [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &TEXT_FORMAT, &PATTERNS, &singles].concat()
 }
 
-fn read_text_format(file: &Container) -> Result<TextFormat> {
+/// The names of all sections that a model can have.
+fn known_sections() -> Vec<&'static str> {
+    [&common_sections()[..], &PARTS, &support::SECTIONS, &[VOTERS]].concat()
+}
+
+/// Rejects sections that nothing would read: those of another source of features, and groups without their first section.
+pub(super) fn expect_used(file: &Container) -> Result<()> {
+    let source = file.text(SOURCE)?;
+    let of_sources: [(&[&str], &[&str]); 3] = [
+        (&[TEMPLATE], &["template"]),
+        (&PATTERNS, &["patterns", "lone-patterns"]),
+        (&[NUMBERS], &["numbers"]),
+    ];
+    for (sections, owners) in of_sources {
+        if !owners.contains(&source.as_str())
+            && let Some(section) = sections.iter().find(|section| file.has(section))
+        {
+            let expected = format!("only sections of features `{source}`");
+            return Err(file.error(expected, format!("section `{section}`")));
+        }
+    }
+    for group in [&PARTS[..], &support::SECTIONS] {
+        if !file.has(group[0])
+            && let Some(section) = group.iter().find(|section| file.has(section))
+        {
+            let expected = format!("a section `{}` beside `{section}`", group[0]);
+            return Err(file.error(expected, "none"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn read_labels(file: &Container) -> Result<LabelSet> {
+    let names = read_list(file, LABELS)?;
+    let labels = LabelSet::from_names(&names);
+    if labels.len() != names.len() {
+        return Err(file.error("each label once", "one twice"));
+    }
+    Ok(labels)
+}
+
+pub(super) fn read_text_format(file: &Container) -> Result<Option<TextFormat>> {
+    if !TEXT_FORMAT.iter().any(|name| file.has(name)) {
+        return Ok(None);
+    }
     let words = read_list(file, TEXT_FORMAT)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let five = <[&str; 5]>::try_from(words);
     let five = five.map_err(|words| file.error("five words that describe the text format", words.len()))?;
-    TextFormat::from_words(five).map_err(|error| file.error("a text format", error))
+    TextFormat::from_words(five).map(Some).map_err(|error| file.error("a text format", error))
 }
 
-fn read_number(file: &Container, name: &str) -> Result<usize> {
+pub(super) fn read_number(file: &Container, name: &str) -> Result<usize> {
     let number = match *file.array::<u64>(name)? {
         [number] => usize::try_from(number).ok(),
         _ => None,
@@ -271,7 +343,7 @@ pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
     voters.map_err(|error| file.error(format!("an ensemble in section `{section}`"), error))
 }
 
-fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
+pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
     let source = match file.text(SOURCE)?.as_str() {
         "template" => {
             let place = format!("in {name}");
@@ -298,7 +370,7 @@ fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
     Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns))
 }
 
-fn write_dictionary<'a>(
+pub(super) fn write_dictionary<'a>(
     writer: &mut ContainerWriter<'a>,
     [bytes, ends, slots]: DictionarySections,
     dictionary: &'a Dictionary,
@@ -309,12 +381,15 @@ fn write_dictionary<'a>(
     writer.section(slots, keys.slots);
 }
 
-fn read_dictionary(file: &Container, [bytes, ends, slots]: DictionarySections) -> Result<Dictionary> {
+pub(super) fn read_dictionary(
+    file: &Container,
+    [bytes, ends, slots]: DictionarySections,
+) -> Result<Dictionary> {
     let dictionary = Dictionary::from_arrays(file.array(bytes)?, file.array(ends)?, file.array(slots)?);
     dictionary.map_err(|got| file.error(format!("a dictionary in section `{bytes}`"), got))
 }
 
-fn write_list<'a>(
+pub(super) fn write_list<'a>(
     writer: &mut ContainerWriter<'_>,
     [all, ends]: ListSections,
     strings: impl Iterator<Item = &'a str>,
@@ -332,7 +407,7 @@ fn write_list<'a>(
     Ok(())
 }
 
-fn read_list(file: &Container, [all, ends]: ListSections) -> Result<Vec<String>> {
+pub(super) fn read_list(file: &Container, [all, ends]: ListSections) -> Result<Vec<String>> {
     let (text, ends) = (file.text(all)?, file.array::<u32>(ends)?);
     if !rises_to(&ends, text.len()) {
         return Err(file.error(format!("strings end to end in section `{all}`"), "other offsets"));
@@ -343,7 +418,7 @@ fn read_list(file: &Container, [all, ends]: ListSections) -> Result<Vec<String>>
     strings.ok_or_else(|| file.error(format!("UTF-8 in section `{all}`"), "a split character"))
 }
 
-fn read_about(file: &Container) -> Result<Vec<(String, String)>> {
+pub(super) fn read_about(file: &Container) -> Result<Vec<(String, String)>> {
     let mut strings = read_list(file, ABOUT)?.into_iter();
     let mut about = Vec::new();
     while let Some(name) = strings.next() {
@@ -363,7 +438,7 @@ mod tests {
         let row = |name: &str| {
             page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{name}`")))
         };
-        for name in known_sections() {
+        for name in known_sections().into_iter().chain(segment_file::SECTIONS) {
             assert!(row(name), "model-file.md has no row for section `{name}`");
         }
     }

@@ -106,16 +106,18 @@ impl LabelParts {
             let expected = format!("at most {}, because each belongs to a label", list.len());
             return Err(Error::shape("parts of labels", expected, parts));
         }
-        for (y, range) in starts.windows(2).enumerate() {
-            let of_label = &list[range[0] as usize..range[1] as usize];
-            let twice =
-                (1..of_label.len()).find(|&i| of_label[..i].contains(&of_label[i])).map(|i| of_label[i]);
-            if let Some(part) = of_label.iter().copied().find(|&part| part as usize >= parts).or(twice) {
-                return Err(Error::shape(
-                    format!("parts of label {y}"),
-                    format!("each below {parts}, each once"),
-                    part,
-                ));
+        let mut last_label = vec![0u32; parts]; // of each part: the last label that has it, plus one
+        for (y, range) in (1..).zip(starts.windows(2)) {
+            for &part in &list[range[0] as usize..range[1] as usize] {
+                // `None` for a part that does not exist, `y` for one that the label has already.
+                let before = last_label.get_mut(part as usize).map(|last| std::mem::replace(last, y));
+                if before.is_none_or(|before| before == y) {
+                    return Err(Error::shape(
+                        format!("parts of label {}", y - 1),
+                        format!("each below {parts}, each once"),
+                        part,
+                    ));
+                }
             }
         }
         let (steps, halves) = tree(&starts, &list);

@@ -8,9 +8,10 @@ use tempfile::NamedTempFile;
 
 /// A file that appears, under its name, only once it is [finished](WholeFile::finish).
 ///
-/// It is written under a temporary name in the same folder, and renamed once its contents have reached the disk: a
-/// failed or killed run leaves the old file untouched, and existing maps of the old file stay valid. Anything but a
-/// regular file (a device, a named pipe) is written directly. Writing is buffered.
+/// It is written under a temporary name in the same folder (`.NAME.PROCESS-XXXXXX.part`), and renamed once its contents have
+/// reached the disk: a failed or killed run leaves the old file untouched, and existing maps of the old file stay valid. What
+/// a killed process left behind is removed when the same file is written next. Anything but a regular file (a device, a named
+/// pipe) is written directly. Writing is buffered.
 ///
 /// ```no_run
 /// use kbest::model::WholeFile;
@@ -58,9 +59,16 @@ impl WholeFile {
         let target = match fs::metadata(&path) {
             Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
             Ok(data) if !data.is_file() => Target::Direct(File::options().write(true).open(&path)?),
-            _ => Target::Renamed { file: temporary(folder_of(&path))?, path },
+            _ => Target::Renamed { file: temporary(&path)?, path },
         };
         Ok(WholeFile { out: BufWriter::with_capacity(1 << 16, target) })
+    }
+
+    /// Removes what this process has begun to write under this name: for programs that are about to be ended by a signal.
+    pub fn remove_unfinished(path: impl AsRef<Path>) {
+        let path = path.as_ref();
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        remove_parts(&path, |process, _| process == std::process::id());
     }
 
     /// Gives the file its name, replacing any existing file.
@@ -92,16 +100,58 @@ impl Write for WholeFile {
     }
 }
 
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+const PART: &str = ".part";
+
+/// How temporary names of this file begin; the number of the process follows.
+fn prefix_of(path: &Path) -> String {
+    const LONGEST: usize = 100; // characters, so that names stay within what file systems allow
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{}.", name.chars().take(LONGEST).collect::<String>())
+}
+
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    remove_parts(path, is_abandoned);
+    let prefix = format!("{}{}-", prefix_of(path), std::process::id());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".kbest-").suffix(".part");
+    builder.prefix(&prefix).suffix(PART);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         // The permissions of any newly created file; the user's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    let file = builder.tempfile_in(folder_of(path))?;
+    // Held until the process ends, however it ends: whoever can lock it knows that nobody is writing it. Where files cannot be
+    // locked, it remains unlocked.
+    let _ = file.as_file().try_lock();
+    Ok(file)
+}
+
+/// Removes temporary files of `path` that `is_rubbish` approves of, given the number of the process that made them. Failures
+/// are ignored: what cannot be removed is only in the way of order.
+fn remove_parts(path: &Path, is_rubbish: impl Fn(u32, &Path) -> bool) {
+    let prefix = prefix_of(path);
+    let process_of = |name: &str| {
+        let (process, random) = name.strip_prefix(&prefix)?.strip_suffix(PART)?.split_once('-')?;
+        let made_here = !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        process.parse::<u32>().ok().filter(|_| made_here)
+    };
+    for entry in fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
+        let process = entry.file_name().to_str().and_then(process_of);
+        if process.is_some_and(|process| is_rubbish(process, &entry.path())) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether the process that wrote a temporary file is gone.
+fn is_abandoned(process: u32, part: &Path) -> bool {
+    // A process that has just made its file may not have locked it yet.
+    let processes = Path::new("/proc");
+    if processes.join("self").exists() && processes.join(process.to_string()).exists() {
+        return false;
+    }
+    File::open(part).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -118,4 +168,42 @@ pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io:
         file.finish()
     });
     written.map_err(|error| Error::io(path.display().to_string(), 0, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_killed_processes_left_behind_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let own = format!(".model.{}-Ab12.part", std::process::id());
+        let kept = [".model.notes.part", ".model.4000000000-.part", ".other.4000000000-Ab12.part", &own];
+        for name in kept.into_iter().chain([".model.4000000000-Ab12.part"]) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let mut file = WholeFile::create(&path).unwrap();
+        assert_eq!(names(folder.path()).len(), kept.len() + 1, "{:?}", names(folder.path()));
+        file.write_all(b"whole").unwrap();
+        file.finish().unwrap();
+        let mut expected: Vec<&str> = kept.into_iter().chain(["model"]).collect();
+        expected.sort_unstable();
+        assert_eq!(names(folder.path()), expected);
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+
+        let unfinished = WholeFile::create(&path).unwrap();
+        WholeFile::remove_unfinished(&path);
+        expected.retain(|name| *name != own);
+        assert_eq!(names(folder.path()), expected);
+        drop(unfinished);
+    }
 }

@@ -34,10 +34,12 @@ mod boolean;
 mod model;
 mod remembered;
 pub mod rows;
+mod segment;
 mod support;
 
 pub use boolean::BooleanMemory;
 pub use model::{ModelMemory, ModelScores, model_lattice};
+pub use segment::{PlaceScores, SegmentModelMemory, place_lattice};
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};

@@ -105,13 +105,22 @@ pub fn lattice<'a, S: Float, W: RowWeights<S>>(
     buffer: &'a mut ScoreBuffer<S>,
 ) -> Result<Lattice<'a, S>> {
     score_nodes(weights, features, buffer);
+    over_edges(weights, features, &buffer.nodes)
+}
+
+/// The lattice of node scores and the edges of a sequence.
+pub(super) fn over_edges<'a, S: Float, W: RowWeights<S>>(
+    weights: &'a W,
+    features: &FeatureBuffer,
+    nodes: &'a [S],
+) -> Result<Lattice<'a, S>> {
     let lattice = match weights.shared_edges() {
-        Some(edges) => Lattice::new(&buffer.nodes, edges)?,
+        Some(edges) => Lattice::new(nodes, edges)?,
         None => {
             let (distinct, selection) = distinct_edges(features);
             let matrices = distinct.into_iter().map(|ids| weights.observed_edges(ids));
             let edges = Edges::per_position(matrices.collect::<Result<_>>()?)?;
-            Lattice::selecting(&buffer.nodes, Arc::new(edges), selection)?
+            Lattice::selecting(nodes, Arc::new(edges), selection)?
         }
     };
     lattice.with_borders(weights.start(), weights.end())
@@ -151,7 +160,7 @@ fn score_nodes<S: Float>(
 }
 
 /// Sums the weights of a position's features.
-fn score_position<S: Float>(
+pub(super) fn score_position<S: Float>(
     weights: &impl RowWeights<S>,
     features: &FeatureBuffer,
     t: usize,

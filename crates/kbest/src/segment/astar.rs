@@ -140,8 +140,14 @@ impl Bounds {
             rate[y] = rate[y].max(gain / (i / labels + 1) as f64);
         }
         let best = |t: usize| {
-            let nodes = lattice.chain.node_row(t).iter().zip(&rate);
-            nodes.map(|(node, rate)| node.to_f64() + rate).fold(f64::NEG_INFINITY, f64::max)
+            let boundary = |y: usize| {
+                let at = |scores: &[S]| scores[t * labels + y].to_f64().max(0.0);
+                lattice.boundaries.as_ref().map_or(0.0, |[begin, end]| at(begin) + at(end))
+            };
+            let nodes = lattice.chain.node_row(t).iter().zip(&rate).enumerate();
+            nodes
+                .map(|(y, (node, rate))| node.to_f64() + rate + boundary(y))
+                .fold(f64::NEG_INFINITY, f64::max)
         };
         let mut gains: Vec<f64> = (0..positions).map(best).collect();
         if estimate == Estimate::None {
@@ -170,7 +176,7 @@ pub(super) fn search<S: Float>(
     let sums = &lattice.prepared().sums;
     let forward = &mut scratch.forward;
     forward.reset(lattice);
-    let mut asked = Asked::new();
+    let mut asked = Asked::default();
     let mut agenda = BinaryHeap::new();
     let mut best = f64::NEG_INFINITY; // of a complete segmentation
     for y in 0..labels {

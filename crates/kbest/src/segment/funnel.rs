@@ -27,9 +27,28 @@ use crate::kernel::{Float, padded};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Explicit scores that were asked for: start, end, label.
-pub(super) type Asked = HashMap<(u32, u32, u32), f64>;
+pub(super) type Asked = HashMap<(u32, u32, u32), f64, BuildHasherDefault<Mixed>>;
+
+/// A hash of three small numbers: they come from the search, not from a stranger, so a multiplication per number suffices.
+#[derive(Debug, Default)]
+pub(super) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+}
 
 /// The `k` best segmentations.
 pub(super) fn search<S: Float>(
@@ -46,7 +65,7 @@ pub(super) fn search<S: Float>(
     };
     let relaxed = relax(lattice, bounds);
     fill(&relaxed, scratch, true, counters);
-    let mut asked = Asked::new();
+    let mut asked = Asked::default();
     let floor = floor(lattice, &relaxed, k, scratch, &mut asked)?;
     let completions = Completions::new(&relaxed);
     let mut asking = Asking {
@@ -147,7 +166,7 @@ impl Completions {
                 }
             }
             for y in 0..labels {
-                best[y] -= p.sums[s * labels + y];
+                best[y] -= p.opening()[s * labels + y];
             }
             if s > 0 {
                 with_edges!(relaxed.chain, |edges| {

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `sum[t][y]` are the node scores of label `y` before position `t`, added from the left in `f64`; parts that are absent are
-//! not added. Every step adds something fixed to what came before, so rounding is monotone along the whole sum: a forward
+//! not added. Scores of where a segment begins and ends are part of these sums: what is subtracted is `sum[s][y] - begin[s][y]`,
+//! what is added `sum[r][y] + end[r - 1][y]`, each computed once. Every step adds something fixed to what came before, so rounding is monotone along the whole sum: a forward
 //! pass that takes maxima at each step finds the largest *judge's* score, bit for bit. And because `sum[r][y]` comes last,
 //! the maximum over lengths is one over `inside`: a max-plus convolution. `f64` keeps sums over long inputs accurate where
 //! scores are `f32`. Record: `docs/decisions/0013-judge-of-segments.md`.
@@ -24,7 +25,8 @@ use crate::score::Score;
 /// What follows from the scores of a lattice, made at the first use. `O(T L)`.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared {
-    pub sums: Vec<f64>, // (T + 1) x L: node scores before a position; forbidden ones count 0
+    pub sums: Vec<f64>, // (T + 1) x L: node scores before a position, with the score of ending there; forbidden ones count 0
+    opening: Option<Vec<f64>>, // T x L: node scores before a position, less the score of beginning there; `None`: `sums`
     pub durations: Vec<f64>, // W x L: score of length index + 1, minus infinity where the label may not be so long
     pub earliest: Option<Vec<u32>>, // (T + 1) x L: no segment that ends here starts before; `None` if all may start at 0
     pub closed: Vec<bool>,          // T + 1: no segment begins or ends here
@@ -66,7 +68,18 @@ impl Prepared {
             }
         }
         let closed = (0..=positions).map(|t| lattice.closed.contains(&t)).collect();
-        Prepared { sums, durations, earliest, closed }
+        let opening = lattice.boundaries.as_ref().map(|[begin, end]| {
+            let less = sums.iter().zip(begin.iter()).map(|(sum, begin)| sum - begin.to_f64()).collect();
+            sums[labels..].iter_mut().zip(end.iter()).for_each(|(sum, end)| *sum += end.to_f64());
+            less
+        });
+        Prepared { sums, opening, durations, earliest, closed }
+    }
+
+    /// At least `T x L`: what a segment that begins at a position subtracts.
+    #[inline]
+    pub(super) fn opening(&self) -> &[f64] {
+        self.opening.as_deref().unwrap_or(&self.sums)
     }
 }
 
@@ -100,7 +113,7 @@ impl<S: Float> SegmentLattice<'_, S> {
             return f64::NEG_INFINITY;
         }
         match p.durations.get((r - s - 1) * labels + y) {
-            Some(duration) => (entered.to_f64() - p.sums[s * labels + y]) + duration,
+            Some(duration) => (entered.to_f64() - p.opening()[s * labels + y]) + duration,
             None => f64::NEG_INFINITY,
         }
     }
@@ -177,13 +190,18 @@ impl<S: Float> SegmentLattice<'_, S> {
         Ok(before.map_or(score, |y| self.chain.with_end_score(score, y)))
     }
 
+    /// An upper bound on the finite magnitude of any segmentation's score.
+    pub(super) fn magnitude(&self) -> f64 {
+        let segments = self.positions() as f64 + 1.0;
+        self.chain.path_magnitude() + segments * self.magnitudes.iter().sum::<f64>()
+    }
+
     /// How far two sums over the same segmentation may lie apart when their additions are ordered differently.
     ///
     /// A segmentation has at most `T` segments. Each adds two roundings in the score's own type and four in `f64`, of
     /// numbers that are at most `magnitude` (with the node sums in `f64`: three times that). Two such sums are compared.
     pub fn rounding_slack(&self) -> f64 {
-        let segments = self.positions() as f64 + 1.0;
-        let magnitude = self.chain.path_magnitude() + segments * self.magnitudes.iter().sum::<f64>();
+        let (segments, magnitude) = (self.positions() as f64 + 1.0, self.magnitude());
         let relative = 2.0 * segments * (2.0 * S::UNIT_ROUNDOFF + 12.0 * f64::UNIT_ROUNDOFF);
         if relative >= 0.5 { 4.0 * magnitude } else { 2.0 * magnitude * relative / (1.0 - relative) }
     }

@@ -4,7 +4,7 @@ use super::judge::Prepared;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{Held, Lattice};
+use crate::lattice::{Held, Lattice, check_range};
 use crate::score::Score;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -58,14 +58,15 @@ impl<S> fmt::Debug for Explicit<'_, S> {
 #[derive(Debug, Clone)]
 pub struct SegmentLattice<'a, S: Float> {
     pub(super) chain: Lattice<'a, S>,
-    pub(super) durations: Option<Held<'a, [S]>>, // W x L
+    pub(super) boundaries: Option<[Held<'a, [S]>; 2]>, // T x L each: beginning, ending at a position
+    pub(super) durations: Option<Held<'a, [S]>>,       // W x L
     pub(super) explicit: Explicit<'a, S>,
     pub(super) longest: usize,                 // usize::MAX if there is no limit
     pub(super) longest_of: Option<Vec<usize>>, // L: a limit for each label
     pub(super) required: BTreeSet<usize>,      // a segment must end or begin here
     pub(super) closed: BTreeSet<usize>,        // none may
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
-    pub(super) magnitudes: [f64; 2],           // the largest finite |duration| and |explicit score|
+    pub(super) magnitudes: [f64; 3], // the largest finite |duration|, |explicit score| and |boundary score|
     pub(super) prepared: OnceLock<Prepared>,
 }
 
@@ -74,6 +75,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     pub fn new(chain: Lattice<'a, S>) -> Self {
         SegmentLattice {
             chain,
+            boundaries: None,
             durations: None,
             explicit: Explicit::None,
             longest: usize::MAX,
@@ -81,29 +83,57 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             required: BTreeSet::new(),
             closed: BTreeSet::new(),
             forbidden: BTreeSet::new(),
-            magnitudes: [0.0; 2],
+            magnitudes: [0.0; 3],
             prepared: OnceLock::new(),
         }
+    }
+
+    /// Sets scores for where segments begin and end, `T x L` each: `begin[s * L + label]` is added to a segment whose first
+    /// position is `s`, `end[t * L + label]` to one whose last position is `t`. They cost no decoder anything.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::IllegalScore`] for a score that is not finite (to forbid, see [`SegmentLattice::forbid`]).
+    pub fn with_boundaries(
+        mut self,
+        begin: impl Into<Held<'a, [S]>>,
+        end: impl Into<Held<'a, [S]>>,
+    ) -> Result<Self> {
+        let (positions, labels) = (self.positions(), self.labels());
+        let boundaries = [begin.into(), end.into()];
+        for (what, scores) in ["beginnings", "ends"].into_iter().zip(&boundaries) {
+            if scores.len() != positions * labels {
+                let expected = format!("{positions} positions x {labels} labels");
+                return Err(Error::shape(format!("scores of {what}"), expected, scores.len()));
+            }
+            if let Some(i) = scores.iter().position(|score| !score.to_f64().is_finite()) {
+                let what = format!("scores of {what}, position {}, label {}", i / labels, i % labels);
+                return Err(Error::IllegalScore { what, value: scores[i].to_f64() });
+            }
+        }
+        self.magnitudes[2] =
+            boundaries.iter().map(|scores| S::largest_magnitude(scores).map_or(0.0, Score::to_f64)).sum();
+        self.boundaries = Some(boundaries);
+        Ok(self.changed())
     }
 
     /// Sets the scores of lengths, `W x L` row-major: `durations[(length - 1) * L + label]`. No segment is longer than `W`.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`].
+    /// [`Error::Shape`], [`Error::IllegalScore`] or [`Error::Range`].
     pub fn with_durations(mut self, durations: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let durations = durations.into();
         let (rows, magnitude) = self.check_rows("durations", &durations)?;
         self.magnitudes[0] = magnitude;
         self.longest = self.longest.min(rows);
         self.durations = Some(durations);
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Sets a score for each segment, `T x W x L` row-major: `scores[(start * W + length - 1) * L + label]`. No segment is
     /// longer than `W`; what lies beyond the end of the sequence is not read.
     ///
     /// # Errors
-    /// [`Error::Shape`], [`Error::IllegalScore`], and [`Error::Argument`] for `W = 0`.
+    /// [`Error::Shape`], [`Error::IllegalScore`], [`Error::Range`], and [`Error::Argument`] for `W = 0`.
     pub fn with_scores(mut self, longest: usize, scores: impl Into<Held<'a, [S]>>) -> Result<Self> {
         let scores = scores.into();
         let (positions, labels) = (self.positions(), self.labels());
@@ -125,7 +155,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         }
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Array { longest, scores };
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Lets a function score each segment: `score(start, end, label)`, never more than `bounds[(length - 1) * L + label]`
@@ -136,7 +166,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// its bound panics in a debug build, and may return a worse segmentation in a release build.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::IllegalScore`], for the bounds; `magnitude`, the largest finite absolute value that
+    /// [`Error::Shape`] or [`Error::IllegalScore`], for the bounds; [`Error::Range`]; `magnitude`, the largest finite absolute value that
     /// the function returns, must be a finite number ([`Error::Argument`]): it sizes the allowance for rounding.
     pub fn with_score_function(
         mut self,
@@ -156,7 +186,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.magnitudes[1] = magnitude;
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Lets no segment be longer than this.
@@ -181,6 +211,16 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         Ok(self.changed())
     }
 
+    /// The same segments over another chain: with other edges, borders or node scores.
+    #[cfg(feature = "text")]
+    pub(crate) fn with_chain(
+        mut self,
+        change: impl FnOnce(Lattice<'a, S>) -> Result<Lattice<'a, S>>,
+    ) -> Result<Self> {
+        self.chain = change(self.chain)?;
+        Ok(self.changed())
+    }
+
     /// Rows of a table `W x L`, at least one, and the largest magnitude of its scores.
     fn check_rows(&self, what: &str, scores: &[S]) -> Result<(usize, f64)> {
         let labels = self.labels();
@@ -189,6 +229,12 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         }
         let place = |i: usize| format!("{what}, length {}, label {}", i / labels + 1, i % labels);
         Ok((scores.len() / labels, checked_magnitude(scores, place)?))
+    }
+
+    /// Refuses scores that may add up to more than the type can hold, as a [`Lattice`] does.
+    fn in_range(self) -> Result<Self> {
+        check_range::<S>(self.magnitude())?;
+        Ok(self)
     }
 
     /// Forgets what followed from the scores before.

@@ -210,7 +210,7 @@ pub(super) struct Convolved<'c, 'l, S: Float> {
 
 impl<S: Float> Inside<S> for Convolved<'_, '_, S> {
     fn start(&mut self, s: usize, entered: &[S]) {
-        let sums = &self.lattice.prepared().sums[s * entered.len()..];
+        let sums = &self.lattice.prepared().opening()[s * entered.len()..];
         let lengths = &mut *self.lengths;
         for (group, (entered, sums)) in entered.chunks(8).zip(sums.chunks(8)).enumerate() {
             let start = &mut lengths.starts[group * lengths.positions + s];

@@ -131,6 +131,20 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
         (0..self.lattice.labels()).map(|y| self.ends(t, y)).sum::<f64>().max(if t == 0 { 1.0 } else { 0.0 })
     }
 
+    /// The probability that a segment with label `from` ends before position `t` and one with label `to` begins there.
+    ///
+    /// # Panics
+    /// If there is no such position, or no such label.
+    pub fn transition(&self, t: usize, from: LabelId, to: LabelId) -> f64 {
+        let (labels, p, y) = (self.lattice.labels(), from as usize, to as usize);
+        assert!(t < self.lattice.positions() && p < labels && y < labels, "no such transition");
+        if t == 0 {
+            return 0.0;
+        }
+        let edge = with_edges!(self.lattice.chain(), |edges| edges.get(t, p, y)).to_f64();
+        (self.end[t * labels + p] + edge + self.follow[t * labels + y] - self.log_partition).exp()
+    }
+
     /// The probability that position `t` belongs to a segment with each label: `L` numbers a position, `T x L`.
     pub fn labels(&self) -> Vec<f64> {
         let (positions, labels) = (self.lattice.positions(), self.lattice.labels());

@@ -33,7 +33,7 @@ impl<S: Float> Inside<S> for Pushed<'_, '_, S> {
                 let from = (s + 1) * labels;
                 run(Push {
                     entered,
-                    sums: &prepared.sums[s * labels..][..labels],
+                    sums: &prepared.opening()[s * labels..][..labels],
                     durations: &prepared.durations[..count],
                     scores: &scores[s * longest * labels..][..count],
                     earliest: prepared

@@ -1,4 +1,5 @@
-//! An artificial language with rich morphology, generated from a seed: labelled text when no corpus is available.
+//! An artificial language with rich morphology, generated from a seed: labelled text when no corpus is available. And made-up
+//! contact records, for models of segments: [`Addresses`].
 //!
 //! **What.** A [`Language`] has any number of labels from 2 to [`MOST_LABELS`], with names such as
 //! `Noun|Case=2|Num=0|Gen=1`. Words follow Zipf's law; forms are ambiguous, within a class and between classes; case,
@@ -27,10 +28,13 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod addresses;
+mod contacts;
 mod grammar;
 mod lexicon;
 mod text;
 
+pub use addresses::{Addresses, LABELS};
 pub use text::Text;
 
 use crate::error::Result;

@@ -36,9 +36,11 @@
 
 mod limits;
 mod parallel;
+mod segments;
 mod voting;
 
 pub use parallel::ParTag;
+pub use segments::{SegmentTagged, SegmentTagger};
 
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};

@@ -58,6 +58,10 @@ impl Default for BaumWelchOptions {
     }
 }
 
+/// Limits that tell a slip of the finger from a model: a table of probabilities takes at most 2 GiB.
+const MOST_STATES: usize = 1 << 16;
+const MOST_NUMBERS: usize = 1 << 28;
+
 /// One sequence: the word of each position, and its labels if it has any.
 #[derive(Debug)]
 struct Observed {
@@ -93,8 +97,8 @@ impl BaumWelch {
     /// The first model: random, or counted from the labelled sequences. Words are the first column.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are no positions; [`Error::Argument`] for zero states, or smoothing that is not above
-    /// zero; errors of extraction.
+    /// [`Error::Shape`] if there are no positions; [`Error::Argument`] for zero states, more than 65,536, or so many that
+    /// there would be more than 2^28 probabilities, or smoothing that is not above zero; errors of extraction.
     pub fn new(sequences: &[Sequence], options: BaumWelchOptions) -> Result<Self> {
         if !(options.smoothing.is_finite() && options.smoothing > 0.0) {
             return Err(Error::argument("smoothing", "a finite number above zero", options.smoothing));
@@ -117,6 +121,9 @@ impl BaumWelch {
         let Some(bias) = bias else {
             return Err(Error::shape("training data", "at least one sequence", 0));
         };
+        if names.is_empty() && options.states > MOST_STATES {
+            return Err(Error::argument("states", format!("at most {MOST_STATES}"), options.states));
+        }
         let labels = match names.is_empty() {
             true => LabelSet::from_names((0..options.states).map(|state| format!("S{state}"))),
             false => names.freeze(LabelOrder::FirstSeen).0,
@@ -125,6 +132,11 @@ impl BaumWelch {
             return Err(Error::argument("states", "at least 1", 0));
         }
         let Frozen { extractor, .. } = builder.freeze(0); // drops nothing, so that numbers stay the same
+        let numbers = labels.len() * (labels.len() + extractor.nodes().len());
+        if numbers > MOST_NUMBERS {
+            let expected = format!("at most {MOST_NUMBERS} probabilities, states x (states + words)");
+            return Err(Error::argument("states", expected, numbers));
+        }
         let tokens = observed.iter().map(|sequence| sequence.words.len()).sum();
         let seen = Table::new(labels.len(), extractor.nodes().len());
         let logs = seen.clone();

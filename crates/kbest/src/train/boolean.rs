@@ -31,6 +31,7 @@
 
 use super::change::{Change, merge};
 use super::family::{Differentiable, Family, Layout, Scope, Tally, judged};
+use super::structure::Positions;
 use super::{Averaging, Update};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
@@ -138,6 +139,7 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanTrainingSet<O> {
 }
 
 impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
+    type Structure = Positions;
     type Parameter = FeatureId;
     type Weights = BooleanWeights;
     type Memory = BooleanMemory;

@@ -1,11 +1,20 @@
 //! Checkpoints between epochs, so that a killed run can resume: bytes that belong to one training set and one set of
 //! options, with a checksum.
 
-use super::{Standing, Trainer, TrainingSet};
+use super::{SegmentTrainingSet, Standing, Trainer, TrainingSet};
 use crate::error::{Error, Result};
+use crate::feature::{Dictionary, Extractor, FeatureBuffer};
+use crate::label::LabelSet;
+use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
+use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+
+/// Whether these are the first bytes of a checkpoint.
+pub fn is_checkpoint(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
 
 /// A hash of bytes that is the same everywhere (FNV-1a).
 #[derive(Debug, Clone, Copy)]
@@ -22,23 +31,110 @@ impl Fingerprint {
         }
         self
     }
+
+    /// The same for eight bytes at once.
+    fn word(self, word: u64) -> Self {
+        Fingerprint((self.0 ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29))
+    }
 }
 
-/// Distinguishes training sets and options. `options` is any text that describes what else the run depends on.
-pub fn fingerprint(data: &TrainingSet, options: &str) -> u64 {
-    let mut hash = Fingerprint::new().add(options.as_bytes());
-    for name in data.labels().names() {
-        hash = hash.add(name.as_bytes()).add(&[0]);
+/// Data that can be distinguished from other data.
+pub trait Distinguished {
+    /// Visits what distinguishes it: text, and numbers.
+    fn visit(&self, text: &mut dyn FnMut(Mark<'_>));
+}
+
+/// What distinguishes data.
+#[derive(Debug, Clone, Copy)]
+pub enum Mark<'a> {
+    /// Text.
+    Text(&'a [u8]),
+    /// A number.
+    Number(u64),
+}
+
+/// Distinguishes training sets and options: labels, features with their names and values, weights, and where features come
+/// from. `options` is any text that describes what else the run depends on.
+pub fn fingerprint(data: &impl Distinguished, options: &str) -> u64 {
+    let mut hash = Fingerprint::new().add(options.as_bytes()).add(&[0]);
+    data.visit(&mut |mark| {
+        hash = match mark {
+            Mark::Text(text) => hash.add(text).add(&[0]),
+            Mark::Number(number) => hash.word(number),
+        }
+    });
+    hash.0
+}
+
+fn visit_names(labels: &LabelSet, extractor: &Extractor, visit: &mut dyn FnMut(Mark<'_>)) {
+    visit(Mark::Text(format!("{:?}", extractor.source()).as_bytes()));
+    labels.names().for_each(|name| visit(Mark::Text(name.as_bytes())));
+    for features in [extractor.nodes(), extractor.edges(), extractor.frequent_words()] {
+        visit_keys(features, visit);
     }
-    for features in [data.extractor().nodes(), data.extractor().edges()] {
-        hash = hash.add(&(features.len() as u64).to_le_bytes());
+}
+
+fn visit_keys(keys: &Dictionary, visit: &mut dyn FnMut(Mark<'_>)) {
+    visit(Mark::Number(keys.len() as u64));
+    keys.keys().for_each(|key| visit(Mark::Text(key)));
+}
+
+fn visit_positions(features: &FeatureBuffer, visit: &mut dyn FnMut(Mark<'_>)) {
+    for t in 0..features.len() {
+        visit(Mark::Number(features.nodes(t).len() as u64));
+        let ids = features.nodes(t).iter().chain(features.edges(t));
+        ids.for_each(|&id| visit(Mark::Number(id.into())));
+        features.values(t).into_iter().flatten().for_each(|value| visit(Mark::Number(value.to_bits())));
     }
-    for example in data.examples() {
-        hash = hash.add(&example.weight.to_le_bytes());
-        for (t, y) in example.gold.iter().enumerate() {
-            hash = hash.add(&y.to_le_bytes());
-            if let Some(first) = example.features.nodes(t).first() {
-                hash = hash.add(&first.to_le_bytes());
+}
+
+impl<D: Distinguished> Distinguished for Arc<D> {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
+        (**self).visit(visit);
+    }
+}
+
+impl Distinguished for TrainingSet {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
+        visit_names(self.labels(), self.extractor(), visit);
+        for example in self.examples() {
+            visit(Mark::Number(example.gold.len() as u64));
+            visit(Mark::Number(example.weight.to_bits()));
+            example.gold.iter().for_each(|&y| visit(Mark::Number(y.into())));
+            visit_positions(&example.features, visit);
+        }
+    }
+}
+
+impl Distinguished for SegmentTrainingSet {
+    fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
+        visit_names(self.labels(), self.extractor(), visit);
+        visit_keys(self.features().keys(), visit);
+        visit_keys(self.features().texts(), visit);
+        self.longest().iter().for_each(|&longest| visit(Mark::Number(longest.into())));
+        for example in self.examples() {
+            visit(Mark::Number(example.gold.len() as u64));
+            visit(Mark::Number(example.weight.to_bits()));
+            for segment in &example.gold {
+                visit(Mark::Number(segment.end as u64));
+                visit(Mark::Number(segment.label.into()));
+            }
+            visit_positions(&example.features, visit);
+        }
+    }
+}
+
+/// Distinguishes sequences, such as held-out data: their cells, values, labels and weights.
+pub fn fingerprint_of_sequences(sequences: &[Sequence]) -> u64 {
+    let mut hash = Fingerprint::new();
+    for sequence in sequences {
+        hash = hash.word(sequence.len() as u64).word(sequence.weight().to_bits());
+        for t in 0..sequence.len() {
+            for cell in sequence.cells(t).chain(sequence.label(t)) {
+                hash = hash.add(cell.as_bytes()).add(&[0]);
+            }
+            for value in sequence.values(t).into_iter().flatten() {
+                hash = hash.word(value.to_bits());
             }
         }
     }

@@ -22,6 +22,7 @@
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
 //! marginals, expected counts), minus `Differentiable::add_gold`.
 
+use super::structure::Structure;
 use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::label::LabelId;
@@ -34,6 +35,8 @@ use std::ops::Range;
 
 /// Labelled data and a kind of model, as trainers that correct errors see them.
 pub trait Family: fmt::Debug + Send + Sync {
+    /// What answers are made of: labels of positions, or segments.
+    type Structure: Structure;
     /// Identifies a parameter.
     type Parameter: Copy + Ord + fmt::Debug + Send;
     /// The parameters in training, each with the sum that its average needs.
@@ -46,8 +49,8 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// Number of examples.
     fn example_count(&self) -> usize;
 
-    /// The right labels of an example.
-    fn gold(&self, example: usize) -> &[LabelId];
+    /// The right answer of an example.
+    fn gold(&self, example: usize) -> &[Part<Self>];
 
     /// The weight of an example.
     fn weight(&self, example: usize) -> f64;
@@ -73,11 +76,11 @@ pub trait Family: fmt::Debug + Send + Sync {
         weights: &'a Self::Weights,
         example: usize,
         memory: &'a mut Self::Memory,
-    ) -> Result<Lattice<'a, f32>>;
+    ) -> Result<<Self::Structure as Structure>::Lattice<'a>>;
 
-    /// Writes the features of the right labels, minus those of an answer, as far as the answer reaches, into `changes`.
+    /// Writes the features of the right answer, minus those of another, as far as the other reaches, into `changes`.
     /// A parameter may occur several times.
-    fn difference(&self, example: usize, answer: &[LabelId], changes: &mut Vec<Change<Self::Parameter>>);
+    fn difference(&self, example: usize, answer: &[Part<Self>], changes: &mut Vec<Change<Self::Parameter>>);
 
     /// Changes a parameter at step `clock`.
     ///
@@ -113,6 +116,14 @@ pub trait Family: fmt::Debug + Send + Sync {
         average_up_to: Option<f64>,
         voters: Option<Voters>,
     ) -> Result<Self::Model>;
+}
+
+/// A part of an answer of this family: a label, or a segment.
+pub type Part<F> = <<F as Family>::Structure as Structure>::Part;
+
+/// Number of positions of an example.
+pub fn positions<F: Family + ?Sized>(data: &F, example: usize) -> usize {
+    F::Structure::positions(data.gold(example))
 }
 
 /// Which parameters exist.

@@ -52,22 +52,32 @@ mod perceptron;
 mod recipe;
 mod rows;
 mod schedule;
+mod segments;
+mod structure;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use boolean::{
     BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
 };
 pub use change::Change;
-pub use checkpoint::{fingerprint, load_checkpoint, save_checkpoint};
+pub use checkpoint::{
+    Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,
+    save_checkpoint,
+};
 pub use crf::{Crf, CrfOptions, Optimiser};
 pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
 pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
-pub use recipe::{Algorithm, AnyTrainer, Loss, Optimizer, Recipe};
+pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, Optimizer, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
-pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy};
+pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
+pub use segments::{
+    SegmentExample, SegmentFamilyMemory, SegmentLayout, SegmentOptions, SegmentParameter, SegmentPoint,
+    SegmentSums, SegmentTrainingSet, SegmentWeights, SegmentsFrom, SpanFeatures,
+};
+pub use structure::{PositionScratch, Positions, Segments, Structure};
 
 use crate::error::Result;
 use crate::random::Random;

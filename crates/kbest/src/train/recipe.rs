@@ -28,20 +28,24 @@
 
 use super::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, DualOptions, DualTrainingSet, Hmm, HmmOptions,
-    MaxMargin, MaxMarginOptions, Optimiser, Perceptron, PerceptronOptions, Rescaling, Trainer, TrainingSet,
-    Update,
+    MaxMargin, MaxMarginOptions, Optimiser, Perceptron, PerceptronOptions, Rescaling, SegmentTrainingSet,
+    Trainer, TrainingSet, Update,
 };
 use crate::decode::Decoder;
 use crate::error::{Error, Result};
 use crate::feature::token::StandardKernel;
 use crate::feature::{FeatureSource, Numbers, Preset};
-use crate::model::Model;
+use crate::model::{Model, SegmentModel};
+use crate::segment::SegmentDecoder;
 use crate::sequence::Sequence;
 use crate::template::Template;
 use std::sync::Arc;
 
 /// A trainer of text models.
 pub type AnyTrainer = dyn Trainer<Model = Model>;
+
+/// A trainer of models of segments.
+pub type AnySegmentTrainer = dyn Trainer<Model = SegmentModel>;
 
 /// A training algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +63,10 @@ pub enum Algorithm {
     Crf,
     /// Kernels between tokens.
     Dual,
+    /// Perceptron on segments, averaged.
+    Semi,
+    /// Conditional random field on segments.
+    SemiCrf,
     /// Hidden Markov model, by counting.
     Hmm,
     /// Hidden Markov model of unlabelled data.
@@ -67,20 +75,31 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them, by the names that users type.
-    pub const NAMES: [(&'static str, Algorithm); 8] = [
+    pub const NAMES: [(&'static str, Algorithm); 10] = [
         ("averaged", Algorithm::Averaged),
         ("perceptron", Algorithm::Perceptron),
         ("voted", Algorithm::Voted),
         ("pa", Algorithm::Pa),
         ("crf", Algorithm::Crf),
         ("dual", Algorithm::Dual),
+        ("semi", Algorithm::Semi),
+        ("semi-crf", Algorithm::SemiCrf),
         ("hmm", Algorithm::Hmm),
         ("baum-welch", Algorithm::BaumWelch),
     ];
 
     /// Those that decode while they learn.
-    const DECODING: &[Algorithm] =
-        &[Algorithm::Averaged, Algorithm::Perceptron, Algorithm::Voted, Algorithm::Pa, Algorithm::Dual];
+    const DECODING: &[Algorithm] = &[
+        Algorithm::Averaged,
+        Algorithm::Perceptron,
+        Algorithm::Voted,
+        Algorithm::Pa,
+        Algorithm::Dual,
+        Algorithm::Semi,
+    ];
+
+    /// Those that fit probabilities.
+    const CRF: &[Algorithm] = &[Algorithm::Crf, Algorithm::SemiCrf];
 
     /// The algorithm with this name.
     ///
@@ -100,9 +119,14 @@ impl Algorithm {
         self == Algorithm::BaumWelch
     }
 
+    /// Whether it trains models of segments.
+    pub fn is_of_segments(self) -> bool {
+        matches!(self, Algorithm::Semi | Algorithm::SemiCrf)
+    }
+
     /// Whether its models can be pruned.
     pub fn can_be_pruned(self) -> bool {
-        !matches!(self, Algorithm::Voted | Algorithm::Dual)
+        !matches!(self, Algorithm::Voted | Algorithm::Dual) && !self.is_of_segments()
     }
 }
 
@@ -256,17 +280,17 @@ impl Recipe {
     /// [`Error::Argument`] with the option's name (words joined by `_`), and as expected value the option that it belongs
     /// to: `algorithm crf`, `optimizer sgd`, `loss perceptron`.
     pub fn check(&self) -> Result<()> {
-        use Algorithm::{BaumWelch, Crf, Dual, Hmm, Pa};
+        use Algorithm::{BaumWelch, Dual, Hmm, Pa};
         let options: [(&str, bool, &[Algorithm]); 17] = [
             ("decoder", self.decoder.is_some(), Algorithm::DECODING),
             ("longest", self.longest.is_some(), &[Pa]),
-            ("optimizer", self.optimizer.is_some(), &[Crf]),
-            ("c1", self.c1.is_some(), &[Crf]),
-            ("c2", self.c2.is_some(), &[Crf]),
-            ("all_states", self.all_states, &[Crf]),
-            ("all_transitions", self.all_transitions, &[Crf]),
-            ("rate", self.rate.is_some(), &[Crf]),
-            ("batch", self.batch.is_some(), &[Crf]),
+            ("optimizer", self.optimizer.is_some(), Algorithm::CRF),
+            ("c1", self.c1.is_some(), Algorithm::CRF),
+            ("c2", self.c2.is_some(), Algorithm::CRF),
+            ("all_states", self.all_states, Algorithm::CRF),
+            ("all_transitions", self.all_transitions, Algorithm::CRF),
+            ("rate", self.rate.is_some(), Algorithm::CRF),
+            ("batch", self.batch.is_some(), Algorithm::CRF),
             ("smoothing", self.smoothing.is_some(), &[Hmm, BaumWelch]),
             ("states", self.states.is_some(), &[BaumWelch]),
             ("kernel", self.kernel.is_some(), &[Dual]),
@@ -294,7 +318,10 @@ impl Recipe {
         if let Some(longest) = self.longest.filter(|longest| longest.is_nan() || *longest <= 0.0) {
             return Err(Error::argument("longest", "more than 0", longest));
         }
-        self.decoder()?;
+        match self.algorithm.is_of_segments() {
+            true => drop(self.segment_decoder()?),
+            false => drop(self.decoder()?),
+        }
         self.check_dual()
     }
 
@@ -334,7 +361,7 @@ impl Recipe {
     /// How many epochs are enough, usually.
     pub fn default_epochs(&self) -> usize {
         match (self.algorithm, self.optimizer.unwrap_or_default()) {
-            (Algorithm::Crf, Optimizer::Lbfgs) | (Algorithm::BaumWelch, _) => 100,
+            (Algorithm::Crf | Algorithm::SemiCrf, Optimizer::Lbfgs) | (Algorithm::BaumWelch, _) => 100,
             (Algorithm::Dual, _) if self.is_max_margin() => 100,
             _ => 10,
         }
@@ -416,7 +443,31 @@ impl Recipe {
             Algorithm::BaumWelch => {
                 Err(Error::argument("algorithm", "one that trains on labels", self.algorithm.name()))
             }
+            Algorithm::Semi | Algorithm::SemiCrf => {
+                Err(Error::argument("algorithm", "one for single positions", self.algorithm.name()))
+            }
         }
+    }
+
+    /// The trainer for segments.
+    ///
+    /// # Errors
+    /// Errors of the trainer; [`Error::Argument`] for an algorithm that trains on single positions.
+    pub fn segment_trainer(&self, data: &Arc<SegmentTrainingSet>) -> Result<Box<AnySegmentTrainer>> {
+        match self.algorithm {
+            Algorithm::SemiCrf => Ok(Box::new(Crf::new(data.clone(), self.crf_options())?)),
+            Algorithm::Semi => {
+                let (decoder, seed) = (self.segment_decoder()?, self.seed);
+                let threads = self.threads.unwrap_or(1);
+                let options = PerceptronOptions { decoder, seed, threads, ..PerceptronOptions::default() };
+                Ok(Box::new(Perceptron::new(data.clone(), options)?))
+            }
+            other => Err(Error::argument("algorithm", "one for segments", other.name())),
+        }
+    }
+
+    fn segment_decoder(&self) -> Result<SegmentDecoder> {
+        self.decoder.as_deref().unwrap_or("auto").parse()
     }
 
     fn perceptron(
@@ -488,7 +539,7 @@ impl Recipe {
     /// Everything that the course of training depends on, as text.
     pub fn depends_on(&self) -> String {
         // The sums of a CRF do not depend on the number of threads, so a run may resume with another number.
-        let threads = (self.algorithm != Algorithm::Crf).then(|| self.threads.unwrap_or(1));
+        let threads = (!Algorithm::CRF.contains(&self.algorithm)).then(|| self.threads.unwrap_or(1));
         format!("{:?}", Recipe { threads, ..self.clone() })
     }
 }

@@ -6,9 +6,9 @@
 use super::{EpochReport, OnProgress, Trainer};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::model::Model;
+use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
-use crate::tagger::Tagger;
+use crate::tagger::{SegmentTagger, Tagger};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
@@ -100,12 +100,45 @@ impl Schedule {
 /// # Errors
 /// Errors of tagging.
 pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-    let right = |part: &[Sequence]| {
+    share_of_right(sequences, threads, || {
         let mut tagger = Tagger::new(model.clone());
-        part.iter().try_fold(0, |sum, sequence| Ok(sum + right_positions(&mut tagger, sequence)?))
+        move |sequence: &Sequence| {
+            let model = tagger.model().clone();
+            let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
+            let right = |&(t, &y): &(usize, &LabelId)| model.labels().name(y) == sequence.label(t);
+            Ok(labels.iter().enumerate().filter(right).count())
+        }
+    })
+}
+
+/// The same for a model of segments.
+///
+/// # Errors
+/// Errors of tagging.
+pub fn segment_accuracy(model: &Arc<SegmentModel>, sequences: &[Sequence], threads: usize) -> Result<f64> {
+    share_of_right(sequences, threads, || {
+        let mut tagger = SegmentTagger::new(model.clone());
+        move |sequence: &Sequence| {
+            let segments = tagger.tag(sequence, 1)?.best().to_vec();
+            let labels = tagger.spell(&segments);
+            Ok((0..sequence.len()).filter(|&t| sequence.label(t) == Some(labels[t])).count())
+        }
+    })
+}
+
+/// The share of positions that are right; each thread makes a function that counts those of a sequence.
+fn share_of_right<C: FnMut(&Sequence) -> Result<usize>>(
+    sequences: &[Sequence],
+    threads: usize,
+    count: impl Fn() -> C + Sync,
+) -> Result<f64> {
+    let right = |part: &[Sequence]| {
+        let mut count = count();
+        part.iter().try_fold(0, |sum, sequence| Ok(sum + count(sequence)?))
     };
     let part = sequences.len().div_ceil(threads.max(1)).max(1);
     let right: usize = thread::scope(|scope| {
+        let right = &right;
         let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || right(part))).collect();
         parts
             .into_iter()
@@ -114,11 +147,4 @@ pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> R
     })?;
     let all: usize = sequences.iter().map(Sequence::len).sum();
     Ok(right as f64 / all.max(1) as f64)
-}
-
-fn right_positions(tagger: &mut Tagger, sequence: &Sequence) -> Result<usize> {
-    let model = tagger.model().clone();
-    let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
-    let right = |&(t, &y): &(usize, &LabelId)| model.labels().name(y) == sequence.label(t);
-    Ok(labels.iter().enumerate().filter(right).count())
 }

@@ -10,7 +10,8 @@ use kbest::feature::{FeatureSource, Numbers};
 use kbest::random::Random;
 use kbest::train::{
     Averaging, Change, DualOptions, DualParameter, DualTrainingSet, Family, MaxMargin, MaxMarginOptions,
-    Perceptron, PerceptronOptions, Rescaling, Trainer, TrainingSet, Update, load_checkpoint, save_checkpoint,
+    Perceptron, PerceptronOptions, Positions, Rescaling, Trainer, TrainingSet, Update, load_checkpoint,
+    save_checkpoint,
 };
 use kbest::{Decode, Decoder, LabelId, Model, Scratch, Sequence, Tagger};
 use std::sync::Arc;
@@ -45,13 +46,19 @@ fn dual(count: usize, kernel: &str, options: DualOptions) -> Arc<DualTrainingSet
     Arc::new(DualTrainingSet::new(Arc::new(data), kernel, options).unwrap())
 }
 
-fn best<F: Family>(data: &F, weights: &F::Weights, example: usize) -> Vec<LabelId> {
+fn best<F: Family<Structure = Positions>>(data: &F, weights: &F::Weights, example: usize) -> Vec<LabelId> {
     let mut memory = F::Memory::default();
     let lattice = data.lattice(weights, example, &mut memory).unwrap();
     Decoder::by_name("viterbi").unwrap().decode(&lattice, &mut Scratch::new()).unwrap().best().labels.clone()
 }
 
-fn correct<F: Family>(data: &F, weights: &mut F::Weights, example: usize, answer: &[LabelId], clock: f64) {
+fn correct<F: Family<Structure = Positions>>(
+    data: &F,
+    weights: &mut F::Weights,
+    example: usize,
+    answer: &[LabelId],
+    clock: f64,
+) {
     let mut changes = Vec::new();
     data.difference(example, answer, &mut changes);
     changes.into_iter().for_each(|change| data.apply(weights, change, clock).unwrap());

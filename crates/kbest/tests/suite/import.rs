@@ -8,11 +8,11 @@ use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::{Error, Model, Sequence, Tagger};
 
 /// Two labels, features of all kinds, weights out of order, a cost factor.
-const CRFPP: &str = "version: 100\ncost-factor: 2\nmaxid: 14\nxsize: 2\n\nX\nÄ Y\n\nU0:%x[0,0]\nU1:%x[-1,1]\nB\n\
+pub(crate) const CRFPP: &str = "version: 100\ncost-factor: 2\nmaxid: 14\nxsize: 2\n\nX\nÄ Y\n\nU0:%x[0,0]\nU1:%x[-1,1]\nB\n\
     B1:%x[0,1]\n\n4 B\n10 B1:t\n0 U0:a\n8 U1:_B-1\n2 U1:t\n\n1\n-2\n0.5\n0\n0.25\n-0.25\n3\n0\n-1\n0.125\n1\n2\n4\n8\n";
 
 /// Two labels; kinds `u`, `b` and `*`; a weight in each notation.
-const WAPITI: &str = "#mdl#2#8\n#rdr#4/1/0\n10:u0:%X[0,0],\n18:*1:%t[0,1,\"^t\"]x#y,\n1:b,\n11:b2:%x[-1,0],\n#qrk#2\n1:X,\n\
+pub(crate) const WAPITI: &str = "#mdl#2#8\n#rdr#4/1/0\n10:u0:%X[0,0],\n18:*1:%t[0,1,\"^t\"]x#y,\n1:b,\n11:b2:%x[-1,0],\n#qrk#2\n1:X,\n\
     4:Ä Y,\n#qrk#5\n4:u0:a,\n10:*1:truex#y,\n4:u0:b,\n1:b,\n4:b2:A,\n1=0x1.8p+0\n2=-0x1p-1\n3=2\n4=0x1p-2\n7=1.5\n8=4\n\
     13=-0x1.4p+1\n15=0x1p3\n";
 
@@ -50,7 +50,7 @@ fn crfsuite(labels: &[&[u8]], attributes: &[&[u8]], features: &[(u32, u32, u32, 
     [out, parts.concat()].concat()
 }
 
-fn small_crfsuite() -> Vec<u8> {
+pub(crate) fn small_crfsuite() -> Vec<u8> {
     let attributes: [&[u8]; 4] = [b"w=a", "len:\u{e4}".as_bytes(), b"\xff\xfe", b"__BOS__"];
     let labels: [&[u8]; 2] = [b"X", "Ä Y".as_bytes()];
     let features = [

@@ -17,6 +17,7 @@ mod dual;
 mod evaluate;
 mod features;
 mod funnel_page;
+mod fuzz_replay;
 mod held_lattices;
 mod import;
 mod import_fixtures;
@@ -28,6 +29,7 @@ mod marginals;
 mod model_file;
 mod one_best;
 mod pipeline;
+mod segment_models;
 mod staggered_theorems;
 mod synthetic;
 

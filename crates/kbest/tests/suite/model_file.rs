@@ -150,9 +150,9 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-type Sections = Vec<(String, Vec<u8>)>;
+pub(crate) type Sections = Vec<(String, Vec<u8>)>;
 
-fn take_apart(file: &[u8]) -> Sections {
+pub(crate) fn take_apart(file: &[u8]) -> Sections {
     let number = |at: usize, length: usize| {
         let bytes = file[at..at + length].iter().rev();
         bytes.fold(0, |sum, &byte| sum << 8 | usize::from(byte))
@@ -166,7 +166,7 @@ fn take_apart(file: &[u8]) -> Sections {
     (0..number(28, 4)).map(section).collect()
 }
 
-fn put_together(sections: &Sections) -> Vec<u8> {
+pub(crate) fn put_together(sections: &Sections) -> Vec<u8> {
     let mut file = b"kbest\x1a\r\nmodel\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0".to_vec();
     file.extend((sections.len() as u32).to_le_bytes());
     file.resize(64 * (sections.len() + 1), 0);
@@ -338,7 +338,7 @@ fn full_tables_are_refused() {
 
 /// A change of a section.
 #[derive(Debug, Clone)]
-enum Change {
+pub(crate) enum Change {
     Byte(usize, u8),
     Word(usize, u32),
     Cut(usize),
@@ -346,7 +346,7 @@ enum Change {
     Swap(usize, usize),
 }
 
-fn change() -> impl Strategy<Value = (usize, Change)> {
+pub(crate) fn change() -> impl Strategy<Value = (usize, Change)> {
     let telling = prop_oneof![
         Just(0),
         Just(1),
@@ -369,7 +369,7 @@ fn change() -> impl Strategy<Value = (usize, Change)> {
     (any::<usize>(), change)
 }
 
-fn apply(sections: &mut Sections, (section, change): (usize, Change)) {
+pub(crate) fn apply(sections: &mut Sections, (section, change): (usize, Change)) {
     let section = section % sections.len();
     let content = &mut sections[section].1;
     if content.is_empty() {

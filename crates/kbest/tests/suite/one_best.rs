@@ -4,10 +4,11 @@
 //! then. With whole numbers, sums are exact and ties frequent, so score *and* path must be equal; with real numbers the
 //! forward order of additions is the judge's, so they must be equal there, too.
 
-use crate::common::{Case, enumerate, exact_decoders, soak_seeds};
+use crate::common::{Case, Family, enumerate, exact_decoders, soak_seeds};
 use kbest::decode::{Auto, Engines, Viterbi};
 use kbest::{Decode, Decoder, Error, Float, Scratch};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Viterbi against all paths.
 fn viterbi_is_right<S: Float>(case: &Case) {
@@ -110,7 +111,7 @@ proptest! {
     }
 }
 
-/// `make soak`: runs `KBEST_SOAK` lattices.
+/// `make soak`: runs `KBEST_SOAK` lattices of every family, with one scratch for all shapes, refusals between them.
 #[test]
 #[ignore = "long: run by `make soak`"]
 fn soak() {
@@ -118,14 +119,46 @@ fn soak() {
     let (first, lattices) = (seeds.start, seeds.end - seeds.start);
     let decoders = exact_decoders();
     let (mut single, mut double) = (Scratch::new(), Scratch::new());
+    let mut families = BTreeMap::new();
     for seed in seeds {
         let (positions, labels) = if seed.is_multiple_of(8) { (20, 60) } else { (8, 12) };
-        let case = Case::random(seed, positions, labels);
-        all_agree::<f32>(&case, &mut single, &decoders);
+        let (case, family) = Case::wild(seed, positions, labels);
+        let (count, refused) = families.entry(format!("{family:?}")).or_insert((0, 0));
+        *count += 1;
+        if case.is_out_of_range::<f32>() {
+            *refused += 1;
+        } else {
+            all_agree::<f32>(&case, &mut single, &decoders);
+        }
         all_agree::<f64>(&case, &mut double, &decoders);
-        if (seed - first + 1).is_multiple_of(10_000) {
+        if (seed - first + 1).is_multiple_of(100_000) {
             println!("{} lattices, {} decoders, all agree", seed - first + 1, decoders.len());
         }
     }
-    println!("{lattices} lattices (seeds from {first}), {} decoders, f32 and f64: all agree", decoders.len());
+    println!("lattices by family, and how many of them are out of range in f32: {families:?}");
+    println!(
+        "{lattices} lattices (seeds from {first}), {} decoders, f32 and f64, level {}: all agree",
+        decoders.len(),
+        kbest::kernel::level().name()
+    );
+}
+
+/// The same on a few, at every run of the tests.
+#[test]
+fn wild_lattices() {
+    let decoders = exact_decoders();
+    let (mut single, mut double) = (Scratch::new(), Scratch::new());
+    let mut refused = 0;
+    for seed in 0..1500 {
+        let (case, family) = Case::wild(seed, 8, 20);
+        match case.is_out_of_range::<f32>() {
+            true => {
+                assert_eq!(family, Family::Huge, "{case:?}");
+                refused += 1;
+            }
+            false => all_agree::<f32>(&case, &mut single, &decoders),
+        }
+        all_agree::<f64>(&case, &mut double, &decoders);
+    }
+    assert!((20..180).contains(&refused), "{refused} of about 190");
 }

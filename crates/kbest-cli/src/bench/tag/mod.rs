@@ -2,13 +2,15 @@
 
 mod items;
 mod report;
+mod segments;
 mod stages;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::text::Data;
 use clap::Args;
-use kbest::{Decoder, Model};
+use kbest::Decoder;
+use kbest::model::AnyModel;
 use report::Report;
 use stages::{Times, Work};
 use std::io::Write;
@@ -22,7 +24,8 @@ use std::sync::Arc;
   kbest bench tag model.kbest test.tsv --repeat 20 --decoder viterbi-simd --json
 
 Runs on one thread; of each block of sequences the best round counts; the output is discarded. The row `whole` is the \
-same work sequence by sequence, not divided into stages.")]
+same work sequence by sequence, not divided into stages.\n\nWith a model of segments, decoders are compared, from tokens to segments: those of --decoder, separated by \
+commas, or semi-viterbi-simd, which computes the features of all segments, and those that prune.")]
 pub(super) struct Arguments {
     /// The model, in any format that `kbest convert` reads
     #[arg(value_name = "MODEL")]
@@ -50,13 +53,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.repeat == 0 {
         return Err(Failure::Usage("--repeat: expected at least 1, got 0".into()));
     }
+    let model = match AnyModel::load(&arguments.model)? {
+        AnyModel::Positions(model) => Arc::new(*model),
+        AnyModel::Segments(model) => return segments::run(arguments, &model),
+    };
     let decoder = Decoder::by_name(&arguments.decoder)?;
-    let model = Arc::new(Model::load_any(&arguments.model)?);
     if model.voters().is_some() {
         let problem = "expected one set of weights, got a voting ensemble";
         return Err(Failure::input(&arguments.model.display().to_string(), problem));
     }
-    let source = arguments.data.source(Some(&arguments.file), Some(&model))?;
+    let source = arguments.data.source(Some(&arguments.file), model.text_format())?;
     if let Some(path) = &arguments.items {
         items::write(&model, source.open_labelled(Some(&arguments.file))?, path)?;
     }

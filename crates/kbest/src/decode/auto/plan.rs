@@ -153,7 +153,7 @@ impl Engine {
             Engine::Funnel => match funnel::try_search(job, budget) {
                 Ok(()) => Ok(true),
                 Err(Stop::NoPath) => Err(Error::NoPath),
-                Err(Stop::OverBudget | Stop::Overflow) => Ok(false),
+                Err(Stop::OverBudget | Stop::Crowded) => Ok(false),
             },
             engine => engine.decoder().search(job).map(|()| true),
         }

@@ -7,8 +7,8 @@ pub(crate) enum Stop {
     NoPath,
     /// More work than allowed: little can be pruned here.
     OverBudget,
-    /// Scores so large that sums of them may be infinite: the k best paths cannot be found from differences of scores.
-    Overflow,
+    /// More partial paths than can be numbered.
+    Crowded,
 }
 
 /// How much work a search may do, in vector steps of a Viterbi that reads every edge.

@@ -60,8 +60,7 @@ impl Algorithm for Funnel {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
-            // Losses of paths are then meaningless.
-            Err(Stop::Overflow) => Viterbi.search(job),
+            Err(Stop::Crowded) => Viterbi.search(job),
         }
     }
 }
@@ -77,9 +76,6 @@ pub(crate) fn try_search<S: Float, E: GatherEdges<S>, T: Tally>(
         Search { lattice, edges, memory, tally, budget }.run()?;
         memory.push_best(out);
         return Ok(());
-    }
-    if lattice.may_overflow() {
-        return Err(Stop::Overflow);
     }
     kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)
 }

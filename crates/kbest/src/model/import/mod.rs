@@ -137,7 +137,7 @@ const HEAD: usize = 64;
 
 #[cfg(feature = "gzip")]
 fn unpack(bytes: &[u8], file: &str, is_wanted: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
-    let mut decoder = flate2::bufread::MultiGzDecoder::new(bytes);
+    let mut decoder = crate::unpack::Unpacked::new(bytes);
     let mut unpacked = Vec::new();
     let broken = |error: std::io::Error| Error::data(file, 0, "a complete gzip archive", error);
     // An archive of something else may unpack to any size: check its beginning first.

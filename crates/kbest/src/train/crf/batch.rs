@@ -11,7 +11,7 @@
 //! of threads.
 
 use crate::error::Result;
-use crate::train::family::{Differentiable, Layout, Tally};
+use crate::train::family::{Differentiable, Layout, Tally, positions};
 use crate::train::{OnProgress, Progress};
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -86,7 +86,7 @@ impl<F: Differentiable> Batch<F> {
                 gradient.iter_mut().zip(&expectations.gradient).for_each(|(g, expected)| *g += expected);
                 tally.add(expectations.tally);
                 progress.done += chunk.len();
-                progress.tokens += chunk.clone().map(|example| data.gold(example).len()).sum::<usize>();
+                progress.tokens += chunk.clone().map(|example| positions(data, example)).sum::<usize>();
             }
             progress.right = tally.right;
             on_progress(progress);
@@ -122,11 +122,10 @@ fn run<'a, F: Differentiable + 'a>(
 
 /// Runs of examples with about the same number of positions each.
 fn chunks(data: &impl Differentiable) -> Vec<Range<usize>> {
-    let positions = |example: usize| data.gold(example).len();
-    let all: usize = (0..data.example_count()).map(positions).sum();
+    let all: usize = (0..data.example_count()).map(|example| positions(data, example)).sum();
     let (mut chunks, mut start, mut seen) = (Vec::new(), 0, 0);
     for example in 0..data.example_count() {
-        seen += positions(example);
+        seen += positions(data, example);
         if seen * CHUNKS >= all * (chunks.len() + 1) {
             chunks.push(start..example + 1);
             start = example + 1;

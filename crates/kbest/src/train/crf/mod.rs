@@ -47,7 +47,7 @@ mod sgd;
 #[cfg(test)]
 mod tests;
 
-use super::family::{Differentiable, Layout, Scope, Tally};
+use super::family::{Differentiable, Layout, Scope, Tally, positions};
 use super::{EpochReport, OnProgress, Trainer, TrainingSet};
 use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
@@ -239,7 +239,7 @@ impl<F: Differentiable> Trainer for Crf<F> {
         let (right, loss, flat) = self.descend(on_progress)?;
         let report = EpochReport {
             sequences: self.data.example_count(),
-            tokens: (0..self.data.example_count()).map(|example| self.data.gold(example).len()).sum(),
+            tokens: (0..self.data.example_count()).map(|example| positions(&*self.data, example)).sum(),
             right,
             loss,
             converged: self.stands_still(loss) || flat,

@@ -15,7 +15,7 @@
 use super::batch::Expectations;
 use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
-use crate::train::family::{Differentiable, Layout, Tally};
+use crate::train::family::{Differentiable, Layout, Tally, positions};
 use crate::train::{OnProgress, Progress, shuffled};
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ impl<F: Differentiable> Sgd<F> {
             self.touch(data, layout, batch(), shrinkage);
             self.learn(data, layout, batch(), shrinkage)?;
             progress.done += batch().count();
-            progress.tokens += batch().map(|example| data.gold(example).len()).sum::<usize>();
+            progress.tokens += batch().map(|example| positions(data, example)).sum::<usize>();
             progress.right = self.expectations.tally.right;
             on_progress(progress);
         }

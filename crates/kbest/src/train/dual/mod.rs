@@ -63,6 +63,7 @@ pub use weights::DualWeights;
 
 use super::family::Family;
 use super::rows::TrainingSet;
+use super::structure::Positions;
 use super::{Averaging, Change, Update};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
@@ -200,6 +201,7 @@ impl DualTrainingSet {
 }
 
 impl Family for DualTrainingSet {
+    type Structure = Positions;
     type Parameter = DualParameter;
     type Weights = DualWeights;
     type Memory = Vec<f32>;

@@ -22,11 +22,11 @@
 //! (mixing).
 
 use super::change::{Change, merge, scale};
-use super::family::Family;
+use super::family::{Family, Part, positions};
+use super::structure::Structure;
 use super::{EpochReport, OnProgress, Progress, Trainer, TrainingSet, shuffled};
-use crate::decode::{Decode, Decoded, Decoder, Scratch};
+use crate::decode::Decoder;
 use crate::error::{Error, Result};
-use crate::label::LabelId;
 use crate::model::VotersBuilder;
 use crate::state::{StateReader, StateWriter};
 use std::panic::resume_unwind;
@@ -61,36 +61,39 @@ pub enum Update {
 
 /// Options of perceptron training.
 #[derive(Debug, Clone)]
-pub struct PerceptronOptions {
+pub struct PerceptronOptions<D = Decoder> {
     /// The weights that form the model.
     pub averaging: Averaging,
     /// The size of a correction.
     pub update: Update,
     /// The decoder used in training.
-    pub decoder: Decoder,
+    pub decoder: D,
     /// Determines the order of the sequences.
     pub seed: u64,
     /// Threads; more than one means parameter mixing.
     pub threads: usize,
 }
 
-impl Default for PerceptronOptions {
+impl<D: Default> Default for PerceptronOptions<D> {
     fn default() -> Self {
         PerceptronOptions {
             averaging: Averaging::default(),
             update: Update::default(),
-            decoder: Decoder::default(),
+            decoder: D::default(),
             seed: 1,
             threads: 1,
         }
     }
 }
 
+/// What decodes the lattices of a family.
+type DecoderOf<F> = <<F as Family>::Structure as Structure>::Decoder;
+
 /// A perceptron in training, for any family of models.
 #[derive(Debug)]
 pub struct Perceptron<F: Family = TrainingSet> {
     data: Arc<F>,
-    options: PerceptronOptions,
+    options: PerceptronOptions<DecoderOf<F>>,
     weights: F::Weights,
     voters: Option<VotersBuilder>,
     epochs: usize,
@@ -102,7 +105,7 @@ impl<F: Family> Perceptron<F> {
     ///
     /// # Errors
     /// [`Error::Argument`] for zero threads, voting with several, or what [`Family::accept`] refuses.
-    pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
+    pub fn new(data: Arc<F>, options: PerceptronOptions<DecoderOf<F>>) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         if options.threads == 0 || voted && options.threads > 1 {
             let expected = if voted { "1 with voting" } else { "at least 1" };
@@ -181,7 +184,7 @@ impl<F: Family> Perceptron<F> {
 /// One thread learns from the sequences in this order, starting at step `clock`.
 fn learn<F: Family>(
     data: &F,
-    options: &PerceptronOptions,
+    options: &PerceptronOptions<DecoderOf<F>>,
     clock: u64,
     order: &[u32],
     weights: &mut F::Weights,
@@ -205,7 +208,7 @@ fn learn<F: Family>(
                 }
             }
         }
-        let positions = data.gold(example).len();
+        let positions = positions(data, example);
         tally.join(Tally { sequences: 1, wrong_sequences: usize::from(wrong > 0), tokens: positions, wrong });
         on_step(positions, wrong);
     }
@@ -234,20 +237,18 @@ impl Tally {
 #[derive(Debug)]
 struct Learner<F: Family> {
     memory: F::Memory,
-    scratch: Scratch<f32>,
-    answer: Decoded<f32>,
+    scratch: <F::Structure as Structure>::Scratch,
+    answer: Vec<Part<F>>,
     changes: Vec<Change<F::Parameter>>,
-    prefix: Vec<LabelId>,
 }
 
 impl<F: Family> Default for Learner<F> {
     fn default() -> Self {
         Learner {
             memory: F::Memory::default(),
-            scratch: Scratch::new(),
-            answer: Decoded::default(),
+            scratch: Default::default(),
+            answer: Vec::new(),
             changes: Vec::new(),
-            prefix: Vec::new(),
         }
     }
 }
@@ -259,21 +260,13 @@ impl<F: Family> Learner<F> {
         data: &F,
         weights: &F::Weights,
         example: usize,
-        options: &PerceptronOptions,
+        options: &PerceptronOptions<DecoderOf<F>>,
     ) -> Result<usize> {
         let gold = data.gold(example);
         let lattice = data.lattice(weights, example, &mut self.memory)?;
-        let answer: &[LabelId] = match &options.decoder {
-            Decoder::Beam(beam) => {
-                beam.until_lost(&lattice, gold, &mut self.scratch, &mut self.prefix)?;
-                &self.prefix
-            }
-            decoder => {
-                decoder.decode_into(&lattice, 1, &mut self.scratch, &mut self.answer)?;
-                &self.answer.best().labels
-            }
-        };
-        let wrong = answer.iter().zip(gold).filter(|(answer, gold)| answer != gold).count();
+        F::Structure::search(&lattice, &options.decoder, gold, &mut self.scratch, &mut self.answer)?;
+        let answer = &self.answer[..];
+        let wrong = F::Structure::wrong(answer, gold);
         self.changes.clear();
         if wrong == 0 {
             return Ok(0);
@@ -281,13 +274,19 @@ impl<F: Family> Learner<F> {
         data.difference(example, answer, &mut self.changes);
         if let Update::PassiveAggressive { longest } = options.update {
             let squares = merge(&mut self.changes);
-            let (loses, wins) = (lattice.prefix_score(answer)?, lattice.prefix_score(&gold[..answer.len()])?);
+            let reached = if F::Structure::positions(answer) < F::Structure::positions(gold) {
+                answer.len()
+            } else {
+                gold.len()
+            };
+            let score = |answer| F::Structure::score(&lattice, answer);
+            let (loses, wins) = (score(answer)?, score(&gold[..reached])?);
             let loss = f64::from(loses) - f64::from(wins) + (wrong as f64).sqrt();
             let step = if squares > 0.0 { (loss / squares).min(f64::from(longest)) } else { 0.0 };
             scale(&mut self.changes, step.max(0.0) as f32);
         }
         // Positions that the beam never reached are reported as wrong.
-        Ok(wrong + gold.len() - answer.len())
+        Ok(wrong + F::Structure::positions(gold) - F::Structure::positions(answer))
     }
 }
 

@@ -78,31 +78,65 @@ pub struct GrowingWeights {
     edges: Vec<Pairs>,      // one per edge feature
     shared: Vec<FeatureId>, // edge features that every step has
     shared_edges: Edges<f32>,
-    observed: bool, // whether edges depend on the input
+    observed: bool,   // whether edges depend on the input
+    may_repeat: bool, // whether a label may follow itself
+}
+
+/// How many weights there may be.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::train) struct Size<'a> {
+    pub(in crate::train) labels: usize,
+    pub(in crate::train) label_parts: Option<&'a LabelParts>,
+    pub(in crate::train) columns: usize, // of node features
+    pub(in crate::train) nodes: usize,
+    pub(in crate::train) edges: usize,
+    pub(in crate::train) shared: &'a [FeatureId],
+    pub(in crate::train) observed: bool,
+    pub(in crate::train) may_repeat: bool,
 }
 
 impl GrowingWeights {
     /// All weights zero.
     pub(super) fn new(data: &TrainingSet) -> Result<Self> {
         let (labels, extractor, label_parts) = (data.labels().len(), data.extractor(), data.label_parts());
+        Self::of_size(Size {
+            labels,
+            label_parts,
+            columns: label_parts.map_or(labels, LabelParts::columns),
+            nodes: extractor.nodes().len(),
+            edges: extractor.edges().len(),
+            shared: extractor.shared_edges(),
+            observed: extractor.source().has_observed_edges(),
+            may_repeat: true,
+        })
+    }
+
+    /// All weights zero.
+    pub(in crate::train) fn of_size(size: Size<'_>) -> Result<Self> {
+        let Size { labels, may_repeat, .. } = size;
+        let mut shared_edges = EdgeWeights::new(labels, [vec![]])?.sum(&[0])?;
+        if !may_repeat {
+            forbid_repeats(&mut shared_edges)?;
+        }
         Ok(GrowingWeights {
             labels,
-            label_parts: label_parts.cloned(),
-            columns: label_parts.map_or(labels, LabelParts::columns),
-            places: vec![Place::default(); extractor.nodes().len()],
+            label_parts: size.label_parts.cloned(),
+            columns: size.columns,
+            places: vec![Place::default(); size.nodes],
             entries: Vec::new(),
             entry_sums: Vec::new(),
             whole: Vec::new(),
             whole_sums: Vec::new(),
-            edges: vec![Pairs::default(); extractor.edges().len()],
-            shared: extractor.shared_edges().to_vec(),
-            shared_edges: EdgeWeights::new(labels, [vec![]])?.sum(&[0])?,
-            observed: extractor.source().has_observed_edges(),
+            edges: vec![Pairs::default(); size.edges],
+            shared: size.shared.to_vec(),
+            shared_edges,
+            observed: size.observed,
+            may_repeat,
         })
     }
 
     /// Adds the weights of another, times `share`.
-    pub(super) fn absorb(&mut self, other: &GrowingWeights, share: f32) -> Result<()> {
+    pub(in crate::train) fn absorb(&mut self, other: &GrowingWeights, share: f32) -> Result<()> {
         for (feature, &place) in (0..).zip(&other.places) {
             for (column, Averaged { weight, sum }) in other.row(place) {
                 self.add_sum(feature, column, share * weight, f64::from(share) * sum);
@@ -133,7 +167,7 @@ impl GrowingWeights {
     }
 
     /// Writes all weights.
-    pub(super) fn save(&self, state: &mut StateWriter) {
+    pub(in crate::train) fn save(&self, state: &mut StateWriter) {
         for &place in &self.places {
             let row: Vec<_> = self.row(place).collect();
             state.list(row.iter().map(|&(column, _)| column));
@@ -149,7 +183,12 @@ impl GrowingWeights {
 
     /// Reads what [`GrowingWeights::save`] wrote.
     pub(super) fn restore(data: &TrainingSet, state: &mut StateReader<'_>) -> Result<Self> {
-        let mut weights = Self::new(data)?;
+        Self::new(data)?.restored(state)
+    }
+
+    /// These weights, all zero, with what [`GrowingWeights::save`] wrote.
+    pub(in crate::train) fn restored(self, state: &mut StateReader<'_>) -> Result<Self> {
+        let mut weights = self;
         let (labels, columns) = (weights.labels, weights.columns);
         let check = |y: u32, labels: usize| match y {
             y if (y as usize) < labels => Ok(y),
@@ -172,7 +211,7 @@ impl GrowingWeights {
     }
 
     /// Changes a weight.
-    pub(super) fn add(&mut self, parameter: RowParameter, change: f32, clock: f64) -> Result<()> {
+    pub(in crate::train) fn add(&mut self, parameter: RowParameter, change: f32, clock: f64) -> Result<()> {
         let change_of_sum = f64::from(change) * clock;
         match parameter {
             RowParameter::Node { feature, column } => self.add_sum(feature, column, change, change_of_sum),
@@ -256,7 +295,10 @@ impl GrowingWeights {
     }
 
     /// The current weights, or their average up to `clock`.
-    pub(super) fn finished(&self, average_up_to: Option<f64>) -> Result<(NodeWeights, EdgeWeights)> {
+    pub(in crate::train) fn finished(
+        &self,
+        average_up_to: Option<f64>,
+    ) -> Result<(NodeWeights, EdgeWeights)> {
         let value = |weight: f32, sum: f64| match average_up_to {
             Some(clock) => (f64::from(weight) - sum / clock) as f32,
             None => weight,
@@ -281,6 +323,11 @@ impl GrowingWeights {
         });
         Ok((nodes.finish(), EdgeWeights::new(self.labels, edges)?))
     }
+}
+
+/// Forbids every label to follow itself.
+fn forbid_repeats(edges: &mut Edges<f32>) -> Result<()> {
+    (0..edges.labels() as LabelId).try_for_each(|y| edges.set(y, y, f32::NEG_INFINITY))
 }
 
 impl RowWeights for GrowingWeights {
@@ -317,7 +364,11 @@ impl RowWeights for GrowingWeights {
             pairs.map(|(&(from, to), averaged)| EdgeWeight { from, to, weight: averaged.weight }).collect()
         };
         let weights = EdgeWeights::new(self.labels, features.iter().map(|&id| of(id)))?;
-        weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())
+        let mut edges = weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())?;
+        if !self.may_repeat {
+            forbid_repeats(&mut edges)?;
+        }
+        Ok(edges)
     }
 
     fn start(&self) -> Option<&[f32]> {

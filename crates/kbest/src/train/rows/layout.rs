@@ -190,7 +190,10 @@ fn observed_transitions(examples: &[Example]) -> Vec<(FeatureId, Pair)> {
 }
 
 /// One sorted list per feature, end to end, and where each begins.
-fn lists<M: Ord + Copy>(features: usize, mut members: Vec<(FeatureId, M)>) -> (Vec<usize>, Vec<M>) {
+pub(in crate::train) fn lists<M: Ord + Copy>(
+    features: usize,
+    mut members: Vec<(FeatureId, M)>,
+) -> (Vec<usize>, Vec<M>) {
     members.sort_unstable();
     let mut starts = vec![0; features + 1];
     members.iter().for_each(|(feature, _)| starts[*feature as usize + 1] += 1);

@@ -10,10 +10,13 @@ mod point;
 
 pub use data::{Example, TrainingSet};
 pub use growing_weights::GrowingWeights;
+pub(in crate::train) use growing_weights::Size;
 pub use layout::RowLayout;
+pub(in crate::train) use layout::lists;
 pub use point::{RowPoint, RowSums};
 
 use super::family::{Differentiable, Family, Scope, Tally};
+use super::structure::Positions;
 use super::{Averaging, Change, Update};
 use crate::error::Result;
 use crate::feature::FeatureId;
@@ -24,7 +27,7 @@ use crate::scoring::rows::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 
 /// A weight of a feature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowParameter {
     /// Of a node feature.
     Node {
@@ -45,6 +48,7 @@ pub enum RowParameter {
 }
 
 impl Family for TrainingSet {
+    type Structure = Positions;
     type Parameter = RowParameter;
     type Weights = GrowingWeights;
     type Memory = ScoreBuffer;

@@ -88,9 +88,84 @@ pub struct Case {
     /// Allowed labels (position, labels).
     pub allowed: Vec<(usize, Vec<u32>)>,
     pub order: Option<Vec<u32>>,
+    /// Edges get their scores one by one, after they were made with others.
+    pub changed: bool,
 }
 
+/// What makes a case wild, besides what [`Case::random`] does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Family {
+    /// Nothing.
+    Tame,
+    /// Only two different scores.
+    Ties,
+    /// Rectangles of minus infinity.
+    Blocks,
+    /// Sums near the end of the range of `f32`, or beyond it.
+    Huge,
+    /// Numbers without full precision.
+    Denormal,
+    /// Zeros of both signs.
+    NegativeZero,
+    /// Sixty powers of ten side by side.
+    Mixed,
+    /// Edges that were changed.
+    Changed,
+}
+
+pub const FAMILIES: [Family; 8] = [
+    Family::Tame,
+    Family::Ties,
+    Family::Blocks,
+    Family::Huge,
+    Family::Denormal,
+    Family::NegativeZero,
+    Family::Mixed,
+    Family::Changed,
+];
+
 impl Case {
+    /// A case of the family that follows from the seed.
+    pub fn wild(seed: u64, max_positions: usize, max_labels: usize) -> (Case, Family) {
+        let mut case = Case::random(seed, max_positions, max_labels);
+        let mut random = Random::new(seed ^ 0x3117);
+        let r = &mut random;
+        let family = FAMILIES[r.below(FAMILIES.len())];
+        let exponent = r.below(3) as i32;
+        let mut change = |score: &mut f64| {
+            if *score == f64::NEG_INFINITY {
+                return;
+            }
+            *score = match family {
+                Family::Tame | Family::Blocks | Family::Changed => *score,
+                Family::Ties => f64::from(u8::from(r.below(3) == 0)),
+                Family::Huge => (*score * 10f64.powi(35 + exponent)).clamp(-3e38, 3e38),
+                Family::Denormal => *score * 1e-44,
+                Family::NegativeZero => [*score, 0.0, -0.0][r.below(3)],
+                Family::Mixed => *score * 10f64.powi(r.below(60) as i32 - 30),
+            };
+            *score = f64::from(*score as f32); // the same in both types
+        };
+        case.nodes.iter_mut().for_each(&mut change);
+        case.matrices.iter_mut().flatten().for_each(&mut change);
+        case.start.iter_mut().chain(&mut case.end).flatten().for_each(&mut change);
+        if family == Family::Blocks {
+            let labels = case.labels;
+            for rows in case.matrices.iter_mut().chain([&mut case.nodes]) {
+                for _ in 0..r.below(4) {
+                    let all = rows.len() / labels;
+                    let [top, bottom] = [r.below(all + 1), r.below(all + 1)];
+                    let [left, right] = [r.below(labels + 1), r.below(labels + 1)];
+                    for row in rows.chunks_mut(labels).take(bottom.max(top)).skip(bottom.min(top)) {
+                        row[left.min(right)..left.max(right)].fill(f64::NEG_INFINITY);
+                    }
+                }
+            }
+        }
+        case.changed = family == Family::Changed;
+        (case, family)
+    }
+
     /// A case of at most `max_positions` and `max_labels`; everything about it follows from the seed.
     pub fn random(seed: u64, max_positions: usize, max_labels: usize) -> Case {
         let mut random = Random::new(seed);
@@ -171,6 +246,7 @@ impl Case {
             forced,
             allowed,
             order,
+            changed: false,
         }
     }
 
@@ -189,6 +265,23 @@ impl Case {
         Edges::sparse(self.labels, S::from_f64(base), &from, &to, &scores).unwrap()
     }
 
+    /// The first matrix, from another one by changes: some scores to and fro, others once.
+    fn changed_matrix<S: Float>(&self, sparse: Option<f64>) -> Edges<S> {
+        let (matrix, mut random) = (&self.matrices[0], Random::new(self.seed ^ 0xc4a));
+        let base = sparse.unwrap_or(0.0);
+        let other = |w: f64, r: &mut Random| if w != base && r.chance(0.3) { w + 1.0 } else { w };
+        let first: Vec<f64> = matrix.iter().map(|&w| other(w, &mut random)).collect();
+        let mut edges = self.one_matrix(&first, sparse);
+        for (i, (&before, &after)) in first.iter().zip(matrix).enumerate() {
+            let (p, y) = ((i / self.labels) as u32, (i % self.labels) as u32);
+            if before != after {
+                edges.set(p, y, S::from_f64(after + 2.0)).unwrap();
+                edges.set(p, y, S::from_f64(after)).unwrap();
+            }
+        }
+        edges
+    }
+
     /// The edges in the case's own shape.
     pub fn edges<S: Float>(&self) -> Edges<S> {
         let labels = self.labels;
@@ -198,6 +291,8 @@ impl Case {
             .max_by_key(|&&w| self.matrices[0].iter().filter(|&&v| v == w).count())
             .unwrap();
         let edges = match self.kind {
+            EdgeKind::Dense if self.changed => self.changed_matrix(None),
+            EdgeKind::Sparse if self.changed => self.changed_matrix(Some(base)),
             EdgeKind::Dense => self.one_matrix(&self.matrices[0], None),
             EdgeKind::Sparse => self.one_matrix(&self.matrices[0], Some(base)),
             EdgeKind::SparseForbidden => self.one_matrix(&self.matrices[0], Some(f64::NEG_INFINITY)),
@@ -225,24 +320,37 @@ impl Case {
 
     /// The lattice over edges made by [`Case::edges`], borrowed or shared.
     pub fn lattice<'a, S: Float>(&self, edges: impl Into<Held<'a, Edges<S>>>) -> Lattice<'a, S> {
+        self.try_lattice(edges).unwrap()
+    }
+
+    /// The same, unless it is refused.
+    pub fn try_lattice<'a, S: Float>(
+        &self,
+        edges: impl Into<Held<'a, Edges<S>>>,
+    ) -> kbest::Result<Lattice<'a, S>> {
         let nodes: Vec<S> = cast(&self.nodes);
         let mut lattice = match self.kind {
-            EdgeKind::Selected => Lattice::selecting(nodes, edges, self.selection.clone()).unwrap(),
-            _ => Lattice::new(nodes, edges).unwrap(),
+            EdgeKind::Selected => Lattice::selecting(nodes, edges, self.selection.clone())?,
+            _ => Lattice::new(nodes, edges)?,
         };
         if let Some(start) = &self.start {
-            lattice = lattice.with_start(cast::<S>(start)).unwrap();
+            lattice = lattice.with_start(cast::<S>(start))?;
         }
         if let Some(end) = &self.end {
-            lattice = lattice.with_end(cast::<S>(end)).unwrap();
+            lattice = lattice.with_end(cast::<S>(end))?;
         }
         for &(t, y) in &self.forced {
-            lattice = lattice.force(t, y).unwrap();
+            lattice = lattice.force(t, y)?;
         }
         for (t, labels) in &self.allowed {
-            lattice = lattice.allow(*t, labels).unwrap();
+            lattice = lattice.allow(*t, labels)?;
         }
-        lattice
+        Ok(lattice)
+    }
+
+    /// Whether the scores are too large for the type.
+    pub fn is_out_of_range<S: Float>(&self) -> bool {
+        matches!(self.try_lattice(&self.edges::<S>()), Err(kbest::Error::Range { .. }))
     }
 
     /// Number of paths, legal or not, if it fits.

@@ -53,8 +53,11 @@ fn the_page_tells_what_happens() {
         assert_eq!(bounds, [(5.0, 3.0), (7.0, 3.0), (14.0, 12.0)], "floors and rests");
 
         // 1 margin
-        let margin =
-            search.margin_for(k, &kept.best_path, &mut margin_memory, &mut kept.hits).unwrap().unwrap();
+        let slack = search.slack(&kept.best_path);
+        let margin = search
+            .margin_for(k, &kept.best_path, slack, &mut margin_memory, &mut kept.hits)
+            .unwrap()
+            .unwrap();
         let margin::Memory { likely_losses, losses, .. } = &margin_memory;
         assert_eq!(likely_losses[..], [(2.0, 2), (4.0, 0), (5.0, 1)]);
         let changes = losses.open_changes.iter().map(|change| (change.t, change.loss));
@@ -69,11 +72,11 @@ fn the_page_tells_what_happens() {
         assert_eq!(hits_at(0), [('B', 4.0)]);
         assert_eq!(hits_at(1), [], "floor and rest leave none");
         assert_eq!(whole(margin), 2.0);
-        let slack = search.loss_slack();
-        assert_eq!(kept.hits.cover, margin + slack);
+        let hidden = slack.within(margin);
+        assert_eq!(kept.hits.cover, margin + hidden);
 
         // 2 keep
-        search.keep_within(margin, &mut kept).unwrap();
+        search.keep_within(margin, slack, &mut kept).unwrap();
         kept.graph.finish();
         let graph = &kept.graph;
         let rows: Vec<_> = (0..graph.nodes.len() as u32)
@@ -107,7 +110,7 @@ fn the_page_tells_what_happens() {
 
         // 3 deviate
         let mut out = Decoded::default();
-        assert!(deviations.push_best(lattice, graph, k, margin + slack, slack, &mut out));
+        assert!(deviations.push_best(lattice, graph, k, margin + hidden, hidden, &mut out));
         let listed = deviations.listed[1..].iter().map(|path| (path.parent, path.loss));
         assert_eq!(listed.collect::<Vec<_>>(), [(0, 2.0), (0, 1.0), (2, 2.0)], "A C B, A C D, B C D");
         let spelt = |path: &crate::decode::Path<f32>| {

@@ -19,6 +19,7 @@
 
 use super::graph::{END, Graph, Node, Way};
 use super::hits::Hits;
+use super::slack::Slack;
 use crate::decode::Tally;
 use crate::decode::funnel::budget::{Budget, Stop};
 use crate::decode::funnel::layers::Entry;
@@ -68,20 +69,13 @@ impl<S: Float> Kept<S> {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// The largest rounding error when losses, which are differences of forward scores, are added up instead of scores:
-    /// [`Lattice::rounding_slack`] for the sums, and as much again for the differences.
-    pub(super) fn loss_slack(&self) -> S {
-        let slack = self.lattice.rounding_slack();
-        slack + slack
-    }
-
     /// After [`Search::run`], with the entries of the best path: keeps every label on any path that loses at most
     /// `margin` (infinity: on any legal path).
-    pub(super) fn keep_within(&mut self, margin: S, kept: &mut Kept<S>) -> Result<(), Stop> {
+    pub(super) fn keep_within(&mut self, margin: S, slack: Slack<S>, kept: &mut Kept<S>) -> Result<(), Stop> {
         let positions = self.lattice.positions();
         let Kept { best_path, hits, graph, .. } = kept;
         self.tally.round();
-        graph.begin(&self.memory.layers, best_path, margin + self.loss_slack());
+        graph.begin(&self.memory.layers, best_path, margin + slack.within(margin));
         let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, best_path, hits, graph));
         hits.cover = S::FORBIDDEN; // they were made for this margin
         done
@@ -253,14 +247,12 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     kept: &mut Kept<S>,
     tally: &mut T,
 ) -> Result<(), Stop> {
-    if lattice.may_overflow() {
-        return Err(Stop::Overflow);
-    }
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best_path);
     kept.hits.clear();
-    search.keep_within(S::from_f64_up(margin), kept)?;
+    let slack = search.slack(&kept.best_path);
+    search.keep_within(S::from_f64_up(margin), slack, kept)?;
     kept.fill_columns();
     Ok(())
 }

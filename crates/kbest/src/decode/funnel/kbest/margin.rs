@@ -18,6 +18,7 @@
 
 use super::hits::Hits;
 use super::losses::{Change, Losses, MANY_PATHS};
+use super::slack::Slack;
 use crate::decode::Tally;
 use crate::decode::funnel::budget::Stop;
 use crate::decode::funnel::search::{Goal, Search};
@@ -68,10 +69,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         &mut self,
         k: usize,
         best_path: &[u32],
+        slack: Slack<S>,
         Memory { likely_losses, losses, experience }: &mut Memory<S>,
         hits: &mut Hits<S>,
     ) -> Result<Option<S>, Stop> {
-        let slack = self.loss_slack();
         self.find_likely_losses(best_path, likely_losses);
         self.change_to_opened(best_path, losses);
         losses.further = k - 1;
@@ -81,6 +82,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let mut limit = guess.filter(|&guess| k < MANY_PATHS || guess < experienced).unwrap_or(experienced);
         loop {
             losses.begin(limit);
+            let slack = slack.within(limit);
             self.hit_all(likely_losses.iter().map(|&(_, t)| t as usize), slack, best_path, hits, losses)?;
             let combined = losses.combined(k, best_path.len(), hits);
             match combined.or_else(|| losses.last(hits.all())) {

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! 1 margin    how much the k-th best path loses at most        margin.rs: losses.rs, hits.rs (hit_loops.rs), combinations.rs
+//!             and what rounding may hide of it                  slack.rs
 //! 2 keep      every label on any path within the margin         keep.rs: graph.rs
 //! 3 deviate   the paths of that graph, the k best of them       deviations.rs: written.rs, smallest.rs
 //! ```
@@ -17,7 +18,7 @@
 //!
 //! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
 //! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
-//! Where sums may overflow ([`Stop::Overflow`]): then losses, which are differences, are meaningless.
+//! Where there are more partial paths than can be numbered ([`Stop::Crowded`]).
 //!
 //! # Words
 //!
@@ -40,7 +41,7 @@
 //! | *loss* | of a path: the best path's score minus its own. Of a way: the best value at its node minus its own value. A path's loss is the sum of its ways' losses |
 //! | *limit* | the largest loss that is of interest; it falls in phase 1 and again in phase 3 |
 //! | *margin* | a loss that at least `k` paths do not exceed: the result of phase 1 |
-//! | *slack* | what rounding may hide, and nothing else: `loss_slack()`, twice [`Lattice::rounding_slack`] |
+//! | *slack* | what rounding may hide, and nothing else: [`slack::Slack`] |
 //! | *scale* | the largest magnitude of an edge plus that of a node: the unit of guesses |
 //! | *needed* | the least value that is wanted: `best value - allowance` |
 //! | *wanted* | of a label: it leads to as much as is needed |
@@ -122,6 +123,7 @@ mod hits;
 mod keep;
 mod losses;
 mod margin;
+mod slack;
 mod smallest;
 mod written;
 
@@ -160,22 +162,23 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     let mut search = Search { lattice, edges, memory, tally, budget };
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best_path);
-    let (slack, scale) = (search.loss_slack(), search.scale());
-    let mut margin = match search.margin_for(k, &kept.best_path, margin_memory, &mut kept.hits)? {
+    let (slack, scale) = (search.slack(&kept.best_path), search.scale());
+    let mut margin = match search.margin_for(k, &kept.best_path, slack, margin_memory, &mut kept.hits)? {
         Some(margin) => margin,
         None => S::from_f64_up(if *last_margin > 0.0 { 1.5 * *last_margin } else { scale }),
     };
     loop {
-        search.keep_within(margin, kept)?;
+        search.keep_within(margin, slack, kept)?;
         out.clear_paths();
         kept.graph.finish();
-        if !deviations.push_best(lattice, &kept.graph, k, margin + slack, slack, out) {
+        let hidden = slack.within(margin);
+        if !deviations.push_best(lattice, &kept.graph, k, margin + hidden, hidden, out) {
             out.clear_paths();
             kept.fill_columns();
             let (survivors, paths) = kept.parts();
             PathSpace::new(lattice, edges, survivors, paths)
                 .push_best(k, search.tally, out)
-                .map_err(|_| Stop::Overflow)?;
+                .map_err(|_| Stop::Crowded)?;
         }
         let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
         let lost = match out.paths.get(k - 1) {

@@ -14,7 +14,7 @@
 //! | IOE2 | | every span ends with `E` |
 //! | IOBES | BIOES, BILOU, BMES, BMEWO | `B I E`, or a single `S`; `M` is `I`, `L` is `E`, `U` and `W` are `S` |
 //!
-//! **Cost.** Reading a tag inspects only the ends of its name. **When not.** Names alone cannot distinguish IOB1 from
+//! A [`Spelling`] goes between labels and segments, both ways. **Cost.** Reading a tag inspects only the ends of its name. **When not.** Names alone cannot distinguish IOB1 from
 //! IOB2, nor IOE1 from IOE2: detection assumes the second, which is far more common.
 //!
 //! ```
@@ -25,6 +25,10 @@
 //! assert_eq!((tag.role, tag.kind, tag.rest), (Role::Inside, "artist", "Play"));
 //! assert!(!tagging.scheme.allows(Role::Outside, tag.role, false), "no I-artist after O");
 //! ```
+
+mod spelling;
+
+pub use spelling::{KnownTag, Spelling, Tags};
 
 use crate::error::{Error, Result};
 

@@ -1,10 +1,15 @@
 //! `kbest evaluate`: accuracy of a model's labels, or of labels that are already in a file.
 
+mod segments;
+
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output};
 use crate::text::{Constraints, Data, in_order, threads};
 use clap::Args;
+use kbest::columns::Reader;
 use kbest::evaluate::{Evaluation, Spans};
+use kbest::feature::Extractor;
+use kbest::model::AnyModel;
 use kbest::scheme::{Layout, Scheme, Tagging};
 use kbest::{Decoder, Model, Sequence};
 use serde::Serialize;
@@ -61,8 +66,16 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    for (option, least) in [("--min-accuracy", arguments.min_accuracy), ("--min-f1", arguments.min_f1)] {
+        if let Some(least) = least.filter(|least| !(0.0..=1.0).contains(least)) {
+            return Err(Failure::Usage(format!("{option}: expected a share from 0 to 1, got {least}")));
+        }
+    }
     let evaluation = match &arguments.model {
-        Some(path) => with_model(arguments, &Arc::new(Model::load_any(path)?))?,
+        Some(path) => match AnyModel::load(path)? {
+            AnyModel::Positions(model) => with_model(arguments, &Arc::new(*model))?,
+            AnyModel::Segments(model) => segments::with_model(arguments, &Arc::new(*model))?,
+        },
         None => two_columns(arguments)?,
     };
     if arguments.min_f1.is_some() && evaluation.spans().is_none() {
@@ -116,30 +129,38 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
     let threads = threads(arguments.threads)?;
     let tagger = arguments.constraints.tagger(model, Decoder::by_name(&arguments.decoder)?)?;
     let file = arguments.file.as_deref();
-    let source = arguments.data.source(file, Some(model))?;
+    let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;
     let spans = spans(arguments, &mut model.labels().names())?;
-    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
-    let parts: Vec<Arc<Mutex<Evaluation>>> = (0..threads).map(part).collect();
-    let workers = parts.iter().map(|part| {
-        let (mut tagger, model, part) = (tagger.another(), model.clone(), part.clone());
+    measure(&mut reader, spans, threads, |part| {
+        let (mut tagger, model) = (tagger.another(), model.clone());
         move |sequence: &Sequence, _: &mut Vec<u8>| {
             let tagged = tagger.tag(sequence, 1)?;
             let labels = tagged.decoded.best().labels.iter();
             let predicted: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
-            let gold: Vec<&str> =
-                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
-            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = (0..sequence.len()).map(|t| model.extractor().knows_word(sequence.cell(t, 0)?));
-            match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
-                Some(unknown) => part.add_knowing(&gold, &predicted, &unknown)?,
-                None => part.add(&gold, &predicted)?,
-            }
-            Ok(())
+            add(&part, sequence, &predicted, model.extractor())
         }
-    });
+    })
+}
+
+/// What one thread has counted.
+type Part = Arc<Mutex<Evaluation>>;
+
+/// Counts on many threads; `worker` makes what one thread does.
+fn measure<W>(
+    reader: &mut Reader,
+    spans: Option<Spans>,
+    threads: usize,
+    worker: impl Fn(Part) -> W,
+) -> Result<Evaluation>
+where
+    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+{
+    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
+    let parts: Vec<Part> = (0..threads).map(part).collect();
+    let workers = parts.iter().map(|part| worker(part.clone()));
     let progress = Counted::new("sequences", false);
-    in_order(&mut reader, workers.collect(), |answered| {
+    in_order(reader, workers.collect(), |answered| {
         progress.add(answered.sequences);
         Ok(())
     })?;
@@ -148,6 +169,18 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
         whole.merge(&part.lock().unwrap_or_else(PoisonError::into_inner))?;
     }
     Ok(whole)
+}
+
+/// Compares the labels of one sequence with the right ones.
+fn add(part: &Part, sequence: &Sequence, predicted: &[&str], extractor: &Extractor) -> Result<()> {
+    let gold: Vec<&str> = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+    let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = (0..sequence.len()).map(|t| extractor.knows_word(sequence.cell(t, 0)?));
+    match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
+        Some(unknown) => part.add_knowing(&gold, predicted, &unknown)?,
+        None => part.add(&gold, predicted)?,
+    }
+    Ok(())
 }
 
 /// Gold and predicted labels from the last two columns.

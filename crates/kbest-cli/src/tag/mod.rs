@@ -1,11 +1,18 @@
 //! `kbest tag`: text in, labels out.
 
+mod segments;
+mod spans;
+
 use crate::failure::{Failure, Result};
-use crate::output::{Counted, Output};
+use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{Constraints, Data, Source, in_order, threads};
 use clap::Args;
-use kbest::columns::{Answer, Candidate, Writer};
-use kbest::{Decode, Decoder, LabelId, Model, Sequence, Tagger};
+use kbest::columns::{Answer, Candidate, TextFormat, Writer};
+use kbest::model::AnyModel;
+use kbest::scheme::Spelling;
+use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
+pub(crate) use segments::decoder as segment_decoder;
+use spans::SpanWriter;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +24,7 @@ use std::sync::Arc;
   kbest tag -m model.kbest -k 5 < test.tsv
   kbest tag -m model.kbest --marginals test.conllu
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
+  kbest tag -m addresses.kbest --spans test.tsv
 
 With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0.
 
@@ -38,6 +46,9 @@ pub(crate) struct Arguments {
     /// Write the probability of each label after it, as in `NOUN/0.9871`
     #[arg(long)]
     marginals: bool,
+    /// Write spans, one JSON line per sequence: start, end (not included), label and text of each
+    #[arg(long)]
+    spans: bool,
     #[command(flatten)]
     constraints: Constraints,
     /// The input has labels (last column, first field of items, CoNLL-U fields, `tags`): keep those that the model
@@ -62,10 +73,52 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
     let threads = threads(arguments.threads)?;
-    let decoder = Decoder::by_name(&arguments.decoder)?;
-    decoder.supports(arguments.k.unwrap_or(1))?;
-    let model = Arc::new(Model::load_any(&arguments.model)?);
-    let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
+    if let Some(output) = &arguments.output {
+        let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
+        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+    }
+    match AnyModel::load(&arguments.model)? {
+        AnyModel::Positions(model) => {
+            let decoder =
+                Decoder::by_name(&arguments.decoder).map_err(|error| for_segments(error, arguments))?;
+            decoder.supports(arguments.k.unwrap_or(1))?;
+            let model = Arc::new(*model);
+            let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
+            write(arguments, model.text_format(), threads, |source| {
+                worker(arguments, tagger.another(), source)
+            })
+        }
+        AnyModel::Segments(model) => {
+            let model = Arc::new(*model);
+            let tagger = segments::tagger(arguments, &model)?;
+            write(arguments, model.text_format(), threads, |source| {
+                segments::worker(arguments, tagger.another(), source)
+            })
+        }
+    }
+}
+
+/// Says what kind of model a decoder of segments is for.
+fn for_segments(error: kbest::Error, arguments: &Arguments) -> Failure {
+    match arguments.decoder.starts_with("semi-") {
+        true => Failure::Usage(format!(
+            "--decoder {}: expected a model of segments (--algorithm semi), got one of single positions",
+            arguments.decoder
+        )),
+        false => error.into(),
+    }
+}
+
+/// Tags all files; `worker` makes what one thread does.
+fn write<W>(
+    arguments: &Arguments,
+    text: Option<&TextFormat>,
+    threads: usize,
+    worker: impl Fn(&Source) -> Result<W>,
+) -> Result<()>
+where
+    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+{
     let mut output = Output::create(arguments.output.as_deref())?;
     let progress = Counted::new("sequences", arguments.output.is_none());
     let files: Vec<Option<&Path>> = match &arguments.files[..] {
@@ -73,8 +126,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         files => files.iter().map(|file| Some(file.as_path())).collect(),
     };
     for file in files {
-        let source = arguments.data.source(file, Some(&model))?;
-        let workers = (0..threads).map(|_| worker(arguments, tagger.another(), &source)).collect();
+        let source = arguments.data.source(file, text)?;
+        let workers = (0..threads).map(|_| worker(&source)).collect::<Result<Vec<_>>>()?;
         let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
         in_order(&mut reader, workers, |answered| {
             output.write_all(&answered.text)?;
@@ -91,14 +144,16 @@ fn worker(
     arguments: &Arguments,
     mut tagger: Tagger,
     source: &Source,
-) -> impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<> {
+) -> Result<impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
     let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
     let model = tagger.model().clone();
     let mut writer = Writer::new(Vec::new(), source.writer_options());
     let mut known: Vec<Option<LabelId>> = Vec::new();
-    move |sequence: &Sequence, text: &mut Vec<u8>| {
+    let spelling = Spelling::detect(model.labels().names());
+    let spans = if arguments.spans { Some((SpanWriter::new(announced), spelling?.0)) } else { None };
+    Ok(move |sequence: &Sequence, text: &mut Vec<u8>| {
         let tagged = if keep {
             known.clear();
             known.extend((0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)));
@@ -108,8 +163,15 @@ fn worker(
         };
         for (rank, path) in tagged.decoded.paths.iter().enumerate() {
             let names = path.labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
+            let names: Vec<&str> = names.collect();
+            if let Some((spans, spelling)) = &spans {
+                let probability = marginals.then(|| tagged.probabilities[rank]);
+                let found = spans::of_labels(spelling, &names);
+                spans.write(sequence, &found, rank, in_few_digits(path.score), probability, text)?;
+                continue;
+            }
             let answer = Answer {
-                labels: &names.collect::<Vec<_>>(),
+                labels: &names,
                 confidences: marginals.then(|| &tagged.confidences[rank][..]),
                 probability: marginals.then(|| tagged.probabilities[rank]),
                 candidate: announced.then(|| Candidate { rank, score: in_few_digits(path.score) }),
@@ -118,7 +180,7 @@ fn worker(
         }
         text.append(writer.get_mut());
         Ok(())
-    }
+    })
 }
 
 /// The same number with just enough digits to distinguish it from its neighbours: 0.1, not 0.10000000149.

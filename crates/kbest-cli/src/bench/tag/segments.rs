@@ -1,0 +1,183 @@
+//! `kbest bench tag` with a model of segments: decoders side by side, from tokens to segments.
+//!
+//! Decoders take turns on every sequence, and of all rounds the best counts, sequence by sequence. Each answer is timed three
+//! ways: the lattice (features of positions, their weights), decoding with the features of segments that it asks for, and decoding
+//! once more, when all of these are known. The answers of exact decoders must be the same.
+
+use super::Arguments;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Progress};
+use crate::table;
+use crate::tag::segment_decoder;
+use kbest::scoring::SegmentModelMemory;
+use kbest::segment::{Segment, SegmentDecoder, SegmentScratch};
+use kbest::{SegmentModel, Sequence, kernel};
+use serde::Serialize;
+use std::io::Write;
+use std::time::Instant;
+
+/// What is compared unless a decoder is named.
+const USUAL: [&str; 3] = ["semi-viterbi-simd", "semi-funnel", "semi-astar"];
+
+#[derive(Debug, Serialize)]
+struct Report {
+    labels: usize,
+    sequences: usize,
+    tokens: usize,
+    segments: usize,
+    level: &'static str,
+    decoders: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    decoder: String,
+    /// Microseconds per sequence.
+    lattice: f64,
+    decode_with_features: f64,
+    decode_alone: f64,
+    whole: f64,
+    /// Time of the first decoder over time of this one, from tokens to segments.
+    speedup: f64,
+    speedup_of_decoding_alone: f64,
+    /// The share of all segments whose own features were computed.
+    asked: f64,
+}
+
+/// Best seconds of one decoder on one sequence: lattice, decoding with features, decoding alone.
+type Times = [f64; 3];
+
+struct Contender {
+    name: String,
+    decoder: SegmentDecoder,
+    times: Vec<Times>,
+    asked: usize,
+    answers: Vec<Vec<Segment>>,
+}
+
+pub(super) fn run(arguments: &Arguments, model: &SegmentModel) -> Result<()> {
+    if arguments.items.is_some() {
+        return Err(Failure::Usage(
+            "--items: expected a model of single positions, got one of segments".into(),
+        ));
+    }
+    let source = arguments.data.source(Some(&arguments.file), model.text_format())?;
+    let labelled = source.open_labelled(Some(&arguments.file))?;
+    let sequences: Vec<Sequence> = labelled.collect::<std::result::Result<_, _>>()?;
+    if sequences.is_empty() {
+        let problem = "expected at least one sequence to label, got none";
+        return Err(Failure::input(&arguments.file.display().to_string(), problem));
+    }
+    let names: Vec<&str> = match arguments.decoder.as_str() {
+        "auto" => USUAL.to_vec(),
+        names => names.split(',').collect(),
+    };
+    let contender = |name: &&str| {
+        let (name, decoder) = ((*name).to_owned(), segment_decoder(name)?);
+        Ok(Contender {
+            name,
+            decoder,
+            times: vec![[f64::INFINITY; 3]; sequences.len()],
+            asked: 0,
+            answers: vec![],
+        })
+    };
+    let mut contenders = names.iter().map(contender).collect::<Result<Vec<_>>>()?;
+    let progress = Progress::new(arguments.repeat * sequences.len(), false);
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    for round in 0..arguments.repeat {
+        for (i, sequence) in sequences.iter().enumerate() {
+            for contender in &mut contenders {
+                let begun = Instant::now();
+                let lattice = model.lattice(sequence, &mut memory)?;
+                let built = Instant::now();
+                let answer = contender.decoder.decode(&lattice, 1, &mut scratch)?;
+                let decoded = Instant::now();
+                contender.decoder.decode(&lattice, 1, &mut scratch)?;
+                let again = decoded.elapsed();
+                let times = [built - begun, decoded - built, again].map(|time| time.as_secs_f64());
+                drop(lattice);
+                for (best, time) in contender.times[i].iter_mut().zip(times) {
+                    *best = best.min(time);
+                }
+                if round == 0 {
+                    contender.asked += SegmentModel::asked(&mut memory);
+                    let best = answer.segmentations.into_iter().next();
+                    contender.answers.push(best.map(|best| best.segments).unwrap_or_default());
+                }
+            }
+            progress.step();
+        }
+    }
+    drop(progress);
+    let report = report(model, &sequences, &contenders);
+    let mut output = Output::create(None)?;
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
+        writeln!(output)?;
+    } else {
+        output.write_all(text(&report).as_bytes())?;
+    }
+    output.finish()?;
+    let differ = |contender: &&Contender| contender.answers != contenders[0].answers;
+    match contenders.iter().filter(|contender| contender.decoder.entry().exact).find(differ) {
+        None => Ok(()),
+        Some(other) => Err(Failure::Negative(format!("{} and {} disagree", contenders[0].name, other.name))),
+    }
+}
+
+fn report(model: &SegmentModel, sequences: &[Sequence], contenders: &[Contender]) -> Report {
+    let longest = model.longest().iter().max().map_or(1, |&longest| longest as usize);
+    let of = |sequence: &Sequence| (1..=sequence.len()).map(|end| end.min(longest)).sum::<usize>();
+    let segments: usize = sequences.iter().map(of).sum();
+    let per_sequence = 1e6 / sequences.len() as f64;
+    let sum = |contender: &Contender, stage: usize| -> f64 {
+        per_sequence * contender.times.iter().map(|times| times[stage]).sum::<f64>()
+    };
+    let whole = |contender: &Contender| sum(contender, 0) + sum(contender, 1);
+    let row = |contender: &Contender| Row {
+        decoder: contender.name.clone(),
+        lattice: sum(contender, 0),
+        decode_with_features: sum(contender, 1),
+        decode_alone: sum(contender, 2),
+        whole: whole(contender),
+        speedup: whole(&contenders[0]) / whole(contender),
+        speedup_of_decoding_alone: sum(&contenders[0], 2) / sum(contender, 2),
+        asked: contender.asked as f64 / segments.max(1) as f64,
+    };
+    Report {
+        labels: model.labels().len(),
+        sequences: sequences.len(),
+        tokens: sequences.iter().map(Sequence::len).sum(),
+        segments,
+        level: kernel::level().name(),
+        decoders: contenders.iter().map(row).collect(),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let row = |row: &Row| {
+        let times = [row.lattice, row.decode_with_features, row.decode_alone, row.whole];
+        let times = times.map(table::number);
+        let mut cells = vec![row.decoder.clone()];
+        cells.extend(times);
+        cells.extend([
+            format!("{:.2}x", row.speedup),
+            format!("{:.2}x", row.speedup_of_decoding_alone),
+            table::percent(row.asked),
+        ]);
+        cells
+    };
+    let header = ["decoder", "lattice", "+ decode", "alone", "whole", "speed-up", "alone", "asked"];
+    let rows: Vec<Vec<String>> = report.decoders.iter().map(row).collect();
+    format!(
+        "{} sequences, {} tokens, {} labels, {} possible segments, one thread, {}\n\
+         microseconds per sequence; asked: share of segments whose features were computed\n\n{}",
+        table::grouped(report.sequences),
+        table::grouped(report.tokens),
+        table::grouped(report.labels),
+        table::grouped(report.segments),
+        report.level,
+        table::aligned(&header, &[false, true, true, true, true, true, true, true], &rows)
+    )
+}

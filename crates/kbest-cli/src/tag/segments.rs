@@ -1,0 +1,83 @@
+//! `kbest tag` with a model of segments.
+
+use super::spans::{SpanWriter, Spanned};
+use super::{Arguments, in_few_digits};
+use crate::failure::{Failure, Result};
+use crate::text::Source;
+use kbest::columns::{Answer, Candidate, Writer};
+use kbest::segment::SegmentDecoder;
+use kbest::{SegmentModel, SegmentTagger, Sequence};
+use std::sync::Arc;
+
+/// The decoder of segments with this name.
+pub(crate) fn decoder(name: &str) -> Result<SegmentDecoder> {
+    let known_for_positions = kbest::Decoder::by_name(name).is_ok() && name != "auto";
+    name.parse().map_err(|error: kbest::Error| match known_for_positions {
+        true => Failure::Usage(format!(
+            "--decoder {name}: expected a decoder of segments (auto, semi-...), because the model is one of segments"
+        )),
+        false => error.into(),
+    })
+}
+
+/// The tagger that the options describe.
+pub(super) fn tagger(arguments: &Arguments, model: &Arc<SegmentModel>) -> Result<SegmentTagger> {
+    let decoder = decoder(&arguments.decoder)?;
+    decoder.supports(arguments.k.unwrap_or(1))?;
+    Ok(arguments.constraints.segment_tagger(model, decoder)?.with_confidences(arguments.marginals))
+}
+
+/// What one thread does with a sequence.
+pub(super) fn worker(
+    arguments: &Arguments,
+    mut tagger: SegmentTagger,
+    source: &Source,
+) -> Result<impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<>> {
+    let k = arguments.k.unwrap_or(1);
+    let announced = arguments.scores || arguments.k.is_some();
+    let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
+    let spans = arguments.spans.then(|| SpanWriter::new(announced));
+    let mut writer = Writer::new(Vec::new(), source.writer_options());
+    Ok(move |sequence: &Sequence, text: &mut Vec<u8>| {
+        let tagged = if keep {
+            let known = |t: usize| sequence.label(t).and_then(|label| tagger.known(label));
+            let known: Vec<_> = (0..sequence.len()).map(known).collect();
+            tagger.tag_known(sequence, &known, k)?
+        } else {
+            tagger.tag(sequence, k)?
+        }
+        .clone();
+        let model = tagger.model();
+        for (rank, found) in tagged.decoded.segmentations.iter().enumerate() {
+            let score = in_few_digits(found.score);
+            let probability = marginals.then(|| tagged.probabilities[rank]);
+            let sure = |i: usize| marginals.then(|| tagged.confidences[rank][i]);
+            if let Some(spans) = &spans {
+                let segments = found.segments.iter().enumerate();
+                let inside = segments.filter(|(_, part)| !model.spelling().is_outside(part.label));
+                let parts: Vec<Spanned> = inside
+                    .map(|(i, part)| Spanned {
+                        start: part.start,
+                        end: part.end,
+                        label: model.labels().name(part.label).unwrap_or_default().to_owned(),
+                        probability: sure(i),
+                    })
+                    .collect();
+                spans.write(sequence, &parts, rank, score, probability, text)?;
+                continue;
+            }
+            let parts = found.segments.iter().enumerate();
+            let confidences = parts.flat_map(|(i, part)| std::iter::repeat_n(sure(i), part.end - part.start));
+            let confidences: Option<Vec<f64>> = confidences.collect();
+            let answer = Answer {
+                labels: &tagger.spell(&found.segments),
+                confidences: confidences.as_deref().filter(|_| marginals),
+                probability,
+                candidate: announced.then_some(Candidate { rank, score }),
+            };
+            writer.write_answer(sequence, &answer)?;
+        }
+        text.append(writer.get_mut());
+        Ok(())
+    })
+}

@@ -1,0 +1,171 @@
+//! Scoring with models of segments: extract the features of positions, sum their rows, and leave the features of segments to
+//! the decoder that asks for them.
+//!
+//! **Cost.** That of a model of positions with three times as many labels. What a segment's own features score is computed at
+//! the first question for that segment, for all labels at once, and remembered for the sequence.
+
+use super::rows::{self, RowWeights};
+use crate::error::Result;
+use crate::feature::segment::{SegmentFeatures, SegmentMemory};
+use crate::feature::{FeatureBuffer, FeatureId};
+use crate::kernel::Float;
+use crate::label::LabelId;
+use crate::lattice::Edges;
+use crate::model::{LabelParts, NodeWeights, SegmentModel};
+use crate::segment::SegmentLattice;
+use crate::sequence::Sequence;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Scores of the positions of one sequence: every position of a segment, its first, its last.
+#[derive(Debug)]
+pub struct PlaceScores<S: Float = f32> {
+    columns: Vec<S>, // of one position
+    nodes: Vec<S>,   // T x L
+    begin: Vec<S>,   // T x L
+    end: Vec<S>,     // T x L
+}
+
+impl<S: Float> Default for PlaceScores<S> {
+    fn default() -> Self {
+        PlaceScores { columns: vec![], nodes: vec![], begin: vec![], end: vec![] }
+    }
+}
+
+/// The lattice of a sequence, as far as positions, edges and `borders` (first and last label) go. The columns of `weights` are
+/// three for each of their labels.
+///
+/// # Errors
+/// [`crate::Error::IllegalScore`] if weights add up to infinity.
+pub fn place_lattice<'a, S: Float, W: RowWeights<S>>(
+    weights: &'a W,
+    features: &FeatureBuffer,
+    scores: &'a mut PlaceScores<S>,
+    borders: [&'a [S]; 2],
+) -> Result<SegmentLattice<'a, S>> {
+    let labels = weights.labels();
+    let PlaceScores { columns, nodes, begin, end } = scores;
+    for list in [&mut *nodes, begin, end] {
+        list.clear();
+    }
+    for t in 0..features.len() {
+        columns.clear();
+        columns.resize(3 * labels, S::ZERO);
+        rows::score_position(weights, features, t, columns);
+        nodes.extend_from_slice(&columns[..labels]);
+        begin.extend_from_slice(&columns[labels..2 * labels]);
+        end.extend_from_slice(&columns[2 * labels..]);
+    }
+    let chain =
+        rows::over_edges(weights, features, nodes)?.with_borders(Some(borders[0]), Some(borders[1]))?;
+    SegmentLattice::new(chain).with_boundaries(&begin[..], &end[..])
+}
+
+/// Memory of a scorer of segments.
+#[derive(Debug, Default)]
+pub struct SegmentModelMemory {
+    features: FeatureBuffer,
+    scores: PlaceScores,
+    asked: Mutex<AskedSegments>,
+}
+
+/// What segments score by their own features, as far as somebody has asked.
+#[derive(Debug, Default)]
+struct AskedSegments {
+    memory: SegmentMemory,
+    rows: HashMap<(u32, u32), u32, FixedState>, // where the scores of a segment begin
+    scores: Vec<f32>,
+}
+
+impl AskedSegments {
+    fn score(
+        &mut self,
+        features: &SegmentFeatures,
+        weights: &NodeWeights,
+        s: usize,
+        r: usize,
+        y: LabelId,
+    ) -> f32 {
+        let AskedSegments { memory, rows, scores } = self;
+        let row = *rows.entry((s as u32, r as u32)).or_insert_with(|| {
+            let start = scores.len();
+            scores.resize(start + weights.labels(), 0.0);
+            features.visit(memory, s, r, None, |id| weights.add_to(id, 1.0, &mut scores[start..]));
+            start as u32
+        });
+        scores[row as usize + y as usize]
+    }
+}
+
+impl SegmentModel {
+    /// The lattice of a sequence. Its segments' own features are computed when a decoder asks for them.
+    ///
+    /// # Errors
+    /// Errors of extraction; [`crate::Error::IllegalScore`] if weights add up to infinity.
+    pub fn lattice<'a>(
+        &'a self,
+        sequence: &Sequence,
+        memory: &'a mut SegmentModelMemory,
+    ) -> Result<SegmentLattice<'a, f32>> {
+        self.extractor().extract(sequence, &mut memory.features)?;
+        let asked = memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
+        asked.rows.clear();
+        asked.scores.clear();
+        self.features().prepare(sequence, &mut asked.memory)?;
+        let asked = &memory.asked;
+        let borders = [self.start(), self.end()];
+        let lattice = place_lattice(self, &memory.features, &mut memory.scores, borders)?
+            .with_durations(self.durations())?
+            .with_longest_by_label(self.longest().iter().map(|&longest| longest as usize).collect())?;
+        if self.features().keys().is_empty() {
+            return Ok(lattice);
+        }
+        let score = move |s: usize, r: usize, y: LabelId| {
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.score(self.features(), self.weights(), s, r, y)
+        };
+        lattice.with_score_function(self.bounds(), self.magnitude(), score)
+    }
+
+    /// Number of segments whose own features were computed for the last sequence.
+    pub fn asked(memory: &mut SegmentModelMemory) -> usize {
+        memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner).rows.len()
+    }
+}
+
+impl RowWeights for SegmentModel {
+    fn labels(&self) -> usize {
+        self.labels().len()
+    }
+
+    fn label_parts(&self) -> Option<&LabelParts> {
+        None
+    }
+
+    #[inline]
+    fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
+        self.nodes().add_to(feature, value, columns);
+    }
+
+    #[inline]
+    fn prefetch_nodes(&self, feature: FeatureId, near: bool) {
+        self.nodes().prefetch(feature, near);
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f32>> {
+        (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
+    }
+
+    fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
+        crate::model::allowed(self.edges().sum(features)?, self.spelling())
+    }
+
+    fn start(&self) -> Option<&[f32]> {
+        None // handed to `place_lattice`
+    }
+
+    fn end(&self) -> Option<&[f32]> {
+        None
+    }
+}

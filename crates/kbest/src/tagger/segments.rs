@@ -1,0 +1,246 @@
+//! From a model of segments and an input to segments.
+//!
+//! **What.** As [`Tagger`](super::Tagger), for a [`SegmentModel`]: the best segmentation or the `k` best, constraints on which
+//! label may follow which, labels that are known, and probabilities. **Cost.** Features of segments are computed where the decoder
+//! asks for them; with probabilities, for all segments. Make one per thread ([`SegmentTagger::another`]).
+//!
+//! **Limits.** Transitions are those between neighbouring *segments*, by the names of the segment labels. A known label forces
+//! its position into a segment of that label; a tag such as `B-X` also says that the segment begins there, `I-X` that it does not
+//! (so there is no answer if it is known of the first position; in the schemes IOB1 and IOE1, where `I-X` may begin or end a span, only the label counts).
+
+use crate::error::{Error, Result};
+use crate::label::LabelId;
+use crate::lattice::Edges;
+use crate::model::SegmentModel;
+use crate::pipeline::{InOrder, in_order};
+use crate::scheme::KnownTag;
+use crate::scoring::SegmentModelMemory;
+use crate::segment::{
+    Segment, SegmentDecoded, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch,
+};
+use crate::sequence::Sequence;
+use crate::transition::Transitions;
+use std::sync::Arc;
+
+/// The answer for one input.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentTagged {
+    /// The segmentations, best first.
+    pub decoded: SegmentDecoded<f32>,
+    /// For each segmentation, the probability of each of its segments; empty unless requested.
+    pub confidences: Vec<Vec<f64>>,
+    /// The probability of each segmentation; empty unless requested.
+    pub probabilities: Vec<f64>,
+}
+
+impl SegmentTagged {
+    /// The segments of the best segmentation.
+    pub fn best(&self) -> &[Segment] {
+        self.decoded.segmentations.first().map_or(&[], |best| &best.segments)
+    }
+}
+
+/// Transitions, and the constrained edges of one model.
+#[derive(Debug)]
+struct Constraint {
+    transitions: Transitions,
+    shared: Option<Edges<f32>>, // `None` if edges depend on the input
+    start: Option<Vec<f32>>,
+    end: Option<Vec<f32>>,
+}
+
+/// Tags inputs with a model of segments.
+#[derive(Debug)]
+pub struct SegmentTagger {
+    model: Arc<SegmentModel>,
+    decoder: SegmentDecoder,
+    confidences: bool,
+    constraint: Option<Arc<Constraint>>,
+    memory: SegmentModelMemory,
+    scratch: SegmentScratch<f32>,
+    tagged: SegmentTagged,
+}
+
+impl SegmentTagger {
+    /// A tagger that chooses the decoder automatically.
+    pub fn new(model: Arc<SegmentModel>) -> Self {
+        SegmentTagger {
+            model,
+            decoder: SegmentDecoder::default(),
+            confidences: false,
+            constraint: None,
+            memory: SegmentModelMemory::default(),
+            scratch: SegmentScratch::default(),
+            tagged: SegmentTagged::default(),
+        }
+    }
+
+    /// Uses this decoder instead.
+    #[must_use]
+    pub fn with_decoder(mut self, decoder: SegmentDecoder) -> Self {
+        self.decoder = decoder;
+        self
+    }
+
+    /// Whether to compute probabilities.
+    #[must_use]
+    pub fn with_confidences(mut self, confidences: bool) -> Self {
+        self.confidences = confidences;
+        self
+    }
+
+    /// Allows only these transitions between neighbouring segments; scores that they carry are added.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a wrong number of labels, [`Error::IllegalScore`] if a sum is too large.
+    pub fn with_transitions(mut self, transitions: &Transitions) -> Result<Self> {
+        let observed = self.model.extractor().source().has_observed_edges();
+        let shared = (!observed).then(|| self.model.shared_edges());
+        self.constraint = Some(Arc::new(Constraint {
+            shared: shared.map(|edges| transitions.constrain(edges)).transpose()?,
+            start: transitions.constrain_start(Some(self.model.start()))?,
+            end: transitions.constrain_end(Some(self.model.end()))?,
+            transitions: transitions.clone(),
+        }));
+        Ok(self)
+    }
+
+    /// Another tagger of the same kind, for another thread: it shares the model and the constrained edges.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        SegmentTagger {
+            decoder: self.decoder,
+            confidences: self.confidences,
+            constraint: self.constraint.clone(),
+            ..SegmentTagger::new(self.model.clone())
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<SegmentModel> {
+        &self.model
+    }
+
+    /// The `k` best segmentations, best first.
+    ///
+    /// # Errors
+    /// Errors of extraction, the lattice and the decoder; [`Error::NoPath`] if the constraints leave none.
+    pub fn tag(&mut self, input: &Sequence, k: usize) -> Result<&SegmentTagged> {
+        self.search(input, &[], k)
+    }
+
+    /// The `k` best segmentations among those that contain the known labels; see [`SegmentTagger::known`].
+    ///
+    /// # Errors
+    /// As for [`SegmentTagger::tag`]; [`Error::Shape`] unless `known` has one entry per position; [`Error::LabelOutOfRange`].
+    pub fn tag_known(
+        &mut self,
+        input: &Sequence,
+        known: &[Option<KnownTag>],
+        k: usize,
+    ) -> Result<&SegmentTagged> {
+        if known.len() != input.len() {
+            return Err(Error::shape("known labels", format!("{} positions", input.len()), known.len()));
+        }
+        self.search(input, known, k)
+    }
+
+    /// What a label of a position says of its segment; `None` if the model does not know it.
+    pub fn known(&self, label: &str) -> Option<KnownTag> {
+        self.model.spelling().known(label)
+    }
+
+    /// The labels of the positions of a segmentation.
+    pub fn spell(&self, segments: &[Segment]) -> Vec<&str> {
+        let parts: Vec<(usize, usize, LabelId)> =
+            segments.iter().map(|part| (part.start, part.end, part.label)).collect();
+        self.model.spelling().write(&parts)
+    }
+
+    /// Number of segments whose own features were computed for the last input.
+    pub fn asked(&mut self) -> usize {
+        SegmentModel::asked(&mut self.memory)
+    }
+
+    fn search(&mut self, input: &Sequence, known: &[Option<KnownTag>], k: usize) -> Result<&SegmentTagged> {
+        let SegmentTagged { decoded, confidences, probabilities } = &mut self.tagged;
+        confidences.clear();
+        probabilities.clear();
+        let lattice = self.model.lattice(input, &mut self.memory)?;
+        let lattice = limit(lattice, self.constraint.as_deref(), known)?;
+        *decoded = self.decoder.decode(&lattice, k, &mut self.scratch)?;
+        if self.confidences {
+            let marginals = SegmentMarginals::new(&lattice)?;
+            for found in &decoded.segmentations {
+                let segments = found.segments.iter();
+                confidences.push(
+                    segments
+                        .map(|part| marginals.segment(part.start, part.end, part.label).min(1.0))
+                        .collect(),
+                );
+                probabilities.push((f64::from(found.score) - marginals.log_partition()).exp().min(1.0));
+            }
+        }
+        Ok(&self.tagged)
+    }
+
+    /// Tags sequences on this many threads (0: all cores); the answers come in the order of the sequences. As
+    /// [`Tagger::par_tag`](super::Tagger::par_tag).
+    pub fn par_tag<I>(
+        &self,
+        sequences: I,
+        k: usize,
+        threads: usize,
+    ) -> InOrder<I::IntoIter, Result<(Sequence, SegmentTagged)>>
+    where
+        I: IntoIterator<Item = Result<Sequence>>,
+    {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let worker = |mut tagger: SegmentTagger| {
+            move |sequence: Result<Sequence>| {
+                let sequence = sequence?;
+                let tagged = tagger.tag(&sequence, k)?.clone();
+                Ok((sequence, tagged))
+            }
+        };
+        let positions = |input: &Result<Sequence>| input.as_ref().map_or(1, Sequence::len);
+        in_order(sequences, positions, (0..threads).map(|_| worker(self.another())).collect())
+    }
+}
+
+/// The lattice with constraints and known labels.
+fn limit<'l>(
+    mut lattice: SegmentLattice<'l, f32>,
+    constraint: Option<&'l Constraint>,
+    known: &[Option<KnownTag>],
+) -> Result<SegmentLattice<'l, f32>> {
+    if let Some(constraint) = constraint {
+        lattice = lattice.with_chain(|chain| {
+            let chain = match &constraint.shared {
+                Some(edges) => chain.over(edges)?,
+                None => {
+                    let edges = constraint.transitions.constrain(chain.edges())?;
+                    chain.over(Arc::new(edges))?
+                }
+            };
+            chain.with_borders(constraint.start.as_deref(), constraint.end.as_deref())
+        })?;
+    }
+    let positions = known.len();
+    for (t, known) in known.iter().enumerate() {
+        let Some(KnownTag { label, begins, ends }) = *known else { continue };
+        lattice = lattice.with_chain(|chain| chain.force(t, label))?;
+        for (boundary, there) in [(t, begins), (t + 1, ends)] {
+            lattice = match there {
+                Some(false) if boundary == 0 || boundary == positions => return Err(Error::NoPath),
+                Some(true) if boundary > 0 && boundary < positions => lattice.require_boundary(boundary)?,
+                Some(false) => lattice.forbid_boundary(boundary)?,
+                _ => lattice,
+            };
+        }
+    }
+    Ok(lattice)
+}

@@ -1,0 +1,431 @@
+//! Models of segments: every spelling crossed with every option of the tagger, against enumeration; training, files.
+//!
+//! Up to four positions and a handful of labels have a few hundred segmentations. The oracle lists all that the unlimited lattice
+//! allows, adds the scores of transitions, removes what is not allowed or contradicts a known label (by the labels that it
+//! spells), and sorts: it knows nothing of how a tagger does it. Last weights are whole numbers, so sums are exact.
+
+use crate::model_file::{Change, Sections, apply, change, put_together, take_apart};
+use kbest::feature::segment::{Lexicon, SegmentFeaturesBuilder, SegmentKind, SegmentMemory};
+use kbest::feature::{FeatureSource, Preset};
+use kbest::model::AnyModel;
+use kbest::random::Random;
+use kbest::scheme::Scheme;
+use kbest::segment::{SEGMENT_CATALOGUE, Segment, SegmentLattice, Segmentation};
+use kbest::train::family::{Layout, Scope};
+use kbest::train::{
+    Averaging, Crf, CrfOptions, Differentiable, Optimiser, Perceptron, PerceptronOptions, SegmentOptions,
+    SegmentTrainingSet, SegmentsFrom, Standing, Trainer, fingerprint, load_checkpoint, save_checkpoint,
+};
+use kbest::transition::Transitions;
+use kbest::{Error, Model, SegmentModel, SegmentTagger, Sequence, Template};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const WORDS: [&str; 6] = ["in", "Old", "York", "bank", "17", "new"];
+
+/// Sequences of a token, a line and a label of this spelling; labels depend on words, neighbours and chance.
+fn sequences(count: usize, seed: u64, tags: &[&str]) -> Vec<Sequence> {
+    let random = &mut Random::new(seed);
+    let sequence = |_| {
+        let (mut sequence, mut last, mut line) = (Sequence::new(), 0, 1);
+        for _ in 0..1 + random.below(4) {
+            let word = random.below(WORDS.len());
+            last = if random.below(3) == 0 { random.below(tags.len()) } else { (word + last) % tags.len() };
+            line += usize::from(random.chance(0.3));
+            sequence.push([WORDS[word], &line.to_string()]);
+            sequence.set_label(tags[last]);
+        }
+        sequence
+    };
+    (0..count).map(sequence).collect()
+}
+
+const RUNS: &[&str] = &["A", "B", "C", "O"];
+const IOB2: &[&str] = &["O", "B-X", "I-X", "B-Y", "I-Y"];
+const IOBES: &[&str] = &["O", "B-X", "I-X", "E-X", "S-X"];
+
+fn template(text: &str) -> FeatureSource {
+    FeatureSource::Template(Template::parse(text, "template").unwrap())
+}
+
+const SHARED: &str = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n";
+const OBSERVED: &str = "U0:%x[0,0]\nB\nB0:%x[0,0]\n";
+
+fn data(tags: &[&str], source: FeatureSource) -> SegmentTrainingSet {
+    let features = SegmentFeaturesBuilder::default()
+        .with_lines(1)
+        .with_lexicon(Lexicon::new("places", "york\nold york\n"))
+        .with_lexicon(Lexicon::new("words", "new\nyork"));
+    let options = SegmentOptions { features, ..SegmentOptions::default() };
+    SegmentTrainingSet::new(&sequences(60, 5, tags), source, 1, options).unwrap()
+}
+
+/// After a few passes, and through a file: full of mistakes.
+fn trained(tags: &[&str], source: FeatureSource, averaging: Averaging) -> Arc<SegmentModel> {
+    let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+    let mut trainer = Perceptron::new(Arc::new(data(tags, source)), options).unwrap();
+    (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
+    let bytes = trainer.model().unwrap().to_bytes().unwrap();
+    let model = SegmentModel::from_bytes(&bytes, "saved").unwrap();
+    assert_eq!(model.to_bytes().unwrap(), bytes);
+    Arc::new(model)
+}
+
+fn segmentations(lattice: &SegmentLattice<'_, f32>) -> Vec<Segmentation<f32>> {
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    let mut all = vec![];
+    let mut open: Vec<Vec<Segment>> = vec![vec![]];
+    while let Some(parts) = open.pop() {
+        let at = parts.last().map_or(0, |last| last.end);
+        if at == positions {
+            let score = lattice.segmentation_score(&parts).unwrap();
+            if score > f32::NEG_INFINITY {
+                all.push(Segmentation { segments: parts, score });
+            }
+            continue;
+        }
+        for end in at + 1..=positions {
+            let next = |label| parts.iter().copied().chain([Segment { start: at, end, label }]).collect();
+            open.extend((0..labels as u32).map(next));
+        }
+    }
+    all
+}
+
+/// What is left under the limits, best first.
+fn oracle(
+    model: &Arc<SegmentModel>,
+    input: &Sequence,
+    transitions: &Transitions,
+    known: &[Option<&str>],
+) -> Vec<Segmentation<f32>> {
+    let mut memory = kbest::scoring::SegmentModelMemory::default();
+    let lattice = model.lattice(input, &mut memory).unwrap();
+    let speller = SegmentTagger::new(model.clone());
+    let mut left = segmentations(&lattice);
+    left.retain(|found| {
+        let labels = speller.spell(&found.segments);
+        known.iter().zip(labels).all(|(known, label)| known.is_none_or(|known| known == label))
+    });
+    for found in &mut left {
+        let labels: Vec<usize> = found.segments.iter().map(|part| part.label as usize).collect();
+        let steps: f32 = labels.windows(2).map(|two| transitions.score(two[0], two[1])).sum();
+        let borders = labels.first().zip(labels.last());
+        found.score += steps + borders.map_or(0.0, |(&y, &z)| transitions.start(y) + transitions.end(z));
+    }
+    left.retain(|found| found.score > f32::NEG_INFINITY);
+    left.sort_by(|a, b| b.score.total_cmp(&a.score));
+    left
+}
+
+fn cross(tags: &[&str], source: FeatureSource, averaging: Averaging) {
+    let model = trained(tags, source, averaging);
+    let names: Vec<&str> = model.labels().names().collect();
+    let rule = format!("!{}\t{}\n!^\t{}\n", names[0], names[1], names[1]);
+    let limits =
+        [Transitions::free(names.len()), Transitions::parse(&rule, "rules", model.labels()).unwrap()];
+    let random = &mut Random::new(3);
+    for input in sequences(14, 9, tags) {
+        for transitions in &limits {
+            for all_known in [false, true] {
+                let known: Vec<Option<&str>> = (0..input.len())
+                    .map(|t| input.label(t).filter(|_| all_known && random.chance(0.4)))
+                    .collect();
+                let left = oracle(&model, &input, transitions, &known);
+                for entry in SEGMENT_CATALOGUE {
+                    for k in [1, 3, 1000] {
+                        let decoder: kbest::segment::SegmentDecoder = entry.name.parse().unwrap();
+                        if decoder.supports(k).is_err() {
+                            continue;
+                        }
+                        let tagger =
+                            SegmentTagger::new(model.clone()).with_decoder(decoder).with_confidences(true);
+                        let mut tagger = tagger.with_transitions(transitions).unwrap();
+                        let known: Vec<_> = known.iter().map(|known| tagger.known((*known)?)).collect();
+                        let tagged = tagger.tag_known(&input, &known, k);
+                        let place = format!("{} {k} {known:?} {tags:?}", entry.name);
+                        if left.is_empty() {
+                            assert_eq!(tagged.unwrap_err(), Error::NoPath, "{place}");
+                            continue;
+                        }
+                        check(tagged.unwrap(), &left, k, averaging == Averaging::Final, &place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check(tagged: &kbest::SegmentTagged, left: &[Segmentation<f32>], k: usize, exact: bool, place: &str) {
+    let found = &tagged.decoded.segmentations;
+    assert_eq!(found.len(), k.min(left.len()), "{place}");
+    let weight = |one: &Segmentation<f32>| f64::from(one.score - left[0].score).exp();
+    let all: f64 = left.iter().map(weight).sum();
+    for (rank, one) in found.iter().enumerate() {
+        let own = left.iter().find(|other| other.segments == one.segments);
+        let own = own.unwrap_or_else(|| panic!("{place}: {one:?} is not allowed"));
+        if exact {
+            assert_eq!((one.score, one.score), (own.score, left[rank].score), "{place}");
+        }
+        assert!((one.score - left[rank].score).abs() < 1e-3, "{place}");
+        if rank < 3 {
+            assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-4, "{place}");
+            for (part, sure) in one.segments.iter().zip(&tagged.confidences[rank]) {
+                let with: f64 = left.iter().filter(|other| other.segments.contains(part)).map(weight).sum();
+                assert!((sure - with / all).abs() < 1e-4, "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn runs() {
+    cross(RUNS, template(SHARED), Averaging::Final);
+    cross(RUNS, template(OBSERVED), Averaging::Averaged);
+}
+
+#[test]
+fn spans() {
+    cross(IOB2, template(OBSERVED), Averaging::Final);
+    cross(IOB2, FeatureSource::Preset(Preset::Words), Averaging::Averaged);
+    cross(IOBES, template(SHARED), Averaging::Final);
+}
+
+#[test]
+fn threads_answer_in_order() {
+    let model = trained(RUNS, template(SHARED), Averaging::Averaged);
+    let inputs = sequences(40, 21, RUNS);
+    let mut alone = SegmentTagger::new(model.clone());
+    let expected = inputs.iter().map(|input| alone.tag(input, 2).unwrap().decoded.segmentations.clone());
+    let expected: Vec<_> = expected.collect();
+    let found = alone.par_tag(inputs.into_iter().map(Ok), 2, 3);
+    let found: Vec<_> = found.map(|answer| answer.unwrap().1.decoded.segmentations).collect();
+    assert_eq!(found, expected);
+}
+
+/// The score of a segmentation, from weights alone, feature by feature.
+#[test]
+fn scores_are_sums_of_weights() {
+    let model = trained(RUNS, template(SHARED), Averaging::Final);
+    let labels = model.labels().len();
+    let mut memory = kbest::scoring::SegmentModelMemory::default();
+    let mut words = SegmentMemory::default();
+    let mut features = kbest::feature::FeatureBuffer::new();
+    for input in sequences(10, 33, RUNS) {
+        model.extractor().extract(&input, &mut features).unwrap();
+        model.features().prepare(&input, &mut words).unwrap();
+        let weight = |t: usize, column: usize| -> f32 {
+            let row = |&id: &u32| {
+                let mut scores = vec![0.0; 3 * labels];
+                model.nodes().add_to(id, 1.0, &mut scores);
+                scores[column]
+            };
+            features.nodes(t).iter().map(row).sum()
+        };
+        let lattice = model.lattice(&input, &mut memory).unwrap();
+        for found in segmentations(&lattice) {
+            let mut sum = 0.0;
+            let mut before: Option<usize> = None;
+            for &Segment { start, end, label } in &found.segments {
+                let y = label as usize;
+                sum += (start..end).map(|t| weight(t, y)).sum::<f32>();
+                sum += weight(start, labels + y) + weight(end - 1, 2 * labels + y);
+                sum += model.durations()[(end - start - 1) * labels + y];
+                let mut own = 0.0;
+                model.features().visit(&mut words, start, end, None, |id| {
+                    let mut scores = vec![0.0; labels];
+                    model.weights().add_to(id, 1.0, &mut scores);
+                    own += scores[y];
+                });
+                assert!(own <= model.bounds()[(end - start - 1) * labels + y]);
+                sum += own;
+                let edge = |p: usize| {
+                    let pairs = model.edges().pairs(model.extractor().shared_edges()[0]);
+                    let pair = pairs.iter().find(|pair| (pair.from as usize, pair.to as usize) == (p, y));
+                    pair.map_or(0.0, |pair| pair.weight)
+                };
+                sum += before.map_or_else(|| model.start()[y], edge);
+                before = Some(y);
+            }
+            sum += model.end()[before.unwrap()];
+            assert_eq!(found.score, sum, "{found:?}");
+        }
+    }
+}
+
+/// The gradient of the loss against differences of the loss.
+#[test]
+fn the_gradient_of_a_semi_crf_is_that_of_its_loss() {
+    for (tags, text) in [(RUNS, SHARED), (IOB2, OBSERVED)] {
+        let data = data(tags, template(text));
+        let layout = data.layout(Scope::default());
+        let random = &mut Random::new(1);
+        let mut w: Vec<f64> = (0..layout.len()).map(|_| random.signed()).collect();
+        let evaluate = |w: &[f64]| {
+            let point = data.point(&layout, w).unwrap();
+            let (mut sums, mut gradient) = (Default::default(), vec![0.0; layout.len()]);
+            let mut loss = 0.0;
+            for example in 0..12 {
+                loss += data.expect(&point, example, &mut sums, &mut gradient).unwrap().loss;
+                data.add_gold(&layout, example, -1.0, &mut gradient);
+            }
+            (loss, gradient)
+        };
+        let (_, gradient) = evaluate(&w);
+        for _ in 0..60 {
+            let i = random.below(w.len());
+            let (old, step) = (w[i], 1e-5);
+            w[i] = old + step;
+            let above = evaluate(&w).0;
+            w[i] = old - step;
+            let below = evaluate(&w).0;
+            w[i] = old;
+            let slope = (above - below) / (2.0 * step);
+            assert!((slope - gradient[i]).abs() < 1e-5, "{tags:?} {i}: {slope}, {}", gradient[i]);
+        }
+    }
+}
+
+#[test]
+fn semi_crfs_learn_on_any_number_of_threads() {
+    let data = Arc::new(data(RUNS, template(SHARED)));
+    let train = |options: CrfOptions| {
+        let mut crf = Crf::new(data.clone(), options).unwrap();
+        let losses: Vec<f64> = (0..8).map(|_| crf.epoch(&mut |_| ()).unwrap().loss).collect();
+        (losses, crf.model().unwrap().to_bytes().unwrap())
+    };
+    let alone = train(CrfOptions::default());
+    assert!(alone.0.windows(2).all(|two| two[1] <= two[0]), "{:?}", alone.0);
+    assert_eq!(train(CrfOptions { threads: 3, ..CrfOptions::default() }), alone);
+    let sgd = train(CrfOptions { optimiser: Optimiser::SGD, ..CrfOptions::default() });
+    assert!(sgd.0[7] < sgd.0[0], "{:?}", sgd.0);
+}
+
+#[test]
+fn interrupted_runs_end_like_others() {
+    let data = Arc::new(data(IOB2, template(SHARED)));
+    let new = || Perceptron::new(data.clone(), PerceptronOptions::default()).unwrap();
+    let mut straight = new();
+    (0..4).for_each(|_| _ = straight.epoch(&mut |_| ()).unwrap());
+    let mut first = new();
+    (0..2).for_each(|_| _ = first.epoch(&mut |_| ()).unwrap());
+    let key = fingerprint(&*data, "options");
+    let standing = Standing { epochs: 2, ..Standing::default() };
+    let bytes = save_checkpoint(key, &standing, &first);
+    let mut second = new();
+    assert_eq!(load_checkpoint("c", &bytes, key, &mut second).unwrap(), standing);
+    (0..2).for_each(|_| _ = second.epoch(&mut |_| ()).unwrap());
+    let bytes = |trainer: &Perceptron<SegmentTrainingSet>| trainer.model().unwrap().to_bytes().unwrap();
+    assert_eq!(bytes(&second), bytes(&straight));
+}
+
+/// What is known from one sequence alone is not known to it.
+#[test]
+fn training_leaves_out_the_sequence_at_hand() {
+    let mut texts = Vec::new();
+    for words in [["Bad", "Ems"], ["Bad", "Ems"], ["Lone", "Pine"]] {
+        let mut sequence = Sequence::from_tokens(words);
+        sequence.set_label("CITY"); // the last; both have one
+        texts.push(sequence);
+    }
+    let gold = [(0usize, 2usize, 0u32)];
+    let data: Vec<(&Sequence, &[(usize, usize, u32)])> = texts.iter().map(|text| (text, &gold[..])).collect();
+    let builder = SegmentFeaturesBuilder::default().with_kinds([SegmentKind::Known, SegmentKind::Similar]);
+    let (features, leave_out) = builder.build(&data, &["CITY"], |_| false).unwrap();
+    let mut memory = SegmentMemory::default();
+    let mut names = |i: usize, leave: bool| {
+        features.prepare(&texts[i], &mut memory).unwrap();
+        let own = leave_out.own(&features, &memory, i as u32, &gold);
+        let mut found = Vec::new();
+        let own = leave.then_some(&own);
+        features.visit(&mut memory, 0, 2, own, |id| found.push(features.keys().key(id).unwrap().to_vec()));
+        found.into_iter().map(|key| String::from_utf8(key).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(0, true), ["known=CITY", "similar=CITY/0.9"], "another sequence has it, too");
+    assert_eq!(names(2, false), ["known=CITY", "similar=CITY/0.9"]);
+    assert!(names(2, true).is_empty());
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let text = sequences(20, 1, RUNS);
+    let source = || template(SHARED);
+    let with = |options: SegmentOptions| SegmentTrainingSet::new(&text, source(), 1, options);
+    let longest = |longest| SegmentOptions { longest: Some(longest), ..SegmentOptions::default() };
+    assert!(matches!(with(longest(0)), Err(Error::Argument { .. })));
+    assert!(with(longest(1)).unwrap_err().to_string().contains("the longest of label"));
+    assert!(matches!(with(longest(usize::MAX)), Err(Error::Argument { .. })));
+    let scheme =
+        SegmentOptions { segments: SegmentsFrom::Scheme(Scheme::Iobes), ..SegmentOptions::default() };
+    let plain = sequences(20, 1, &["N", "P", "Q"]);
+    let refused = SegmentTrainingSet::new(&plain, source(), 1, scheme);
+    assert!(matches!(refused, Err(Error::Argument { .. })), "runs are no tags");
+    let lines =
+        SegmentOptions { features: SegmentFeaturesBuilder::default().with_lines(7), ..Default::default() };
+    assert!(matches!(with(lines), Err(Error::Shape { .. })));
+    let voted = PerceptronOptions { averaging: Averaging::Voted, ..PerceptronOptions::default() };
+    let set = Arc::new(with(SegmentOptions::default()).unwrap());
+    assert!(Perceptron::new(set, voted).unwrap_err().to_string().contains("got votes"));
+}
+
+#[test]
+fn a_file_says_which_kind_of_model_it_holds() {
+    let model = trained(RUNS, template(SHARED), Averaging::Averaged);
+    let bytes = model.to_bytes().unwrap();
+    assert!(matches!(AnyModel::from_bytes(&bytes, "f").unwrap(), AnyModel::Segments(_)));
+    let error = Model::from_any_bytes(&bytes, "f").unwrap_err().to_string();
+    assert!(error.contains("got a model of segments"), "{error}");
+    assert!(Model::from_bytes(&bytes, "f").is_err());
+}
+
+/// Loads and, if that succeeds, tags.
+fn survive(file: &[u8]) -> bool {
+    let Ok(model) = SegmentModel::from_bytes(file, "f") else { return false };
+    let mut tagger = SegmentTagger::new(Arc::new(model));
+    for input in sequences(4, 2, RUNS) {
+        let _ = tagger.tag(&input, 2).map(|tagged| tagged.best().to_vec());
+    }
+    true
+}
+
+fn files() -> Vec<Sections> {
+    let models = [(RUNS, SHARED), (IOB2, OBSERVED)];
+    let sections = |(tags, text): (&[&str], &str)| {
+        take_apart(&trained(tags, template(text), Averaging::Averaged).to_bytes().unwrap())
+    };
+    models.into_iter().map(sections).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+    #[test]
+    fn hostile_files_do_no_harm(source in 0usize..2, changes in vec(change(), 1..4)) {
+        thread_local! {
+            static FILES: Vec<Sections> = files();
+        }
+        let mut sections = FILES.with(|files| files[source].clone());
+        changes.into_iter().for_each(|change| apply(&mut sections, change));
+        survive(&put_together(&sections));
+    }
+}
+
+/// Every number of the sections that only models of segments have, one at a time, with correct checksums.
+#[test]
+fn no_single_number_does_harm() {
+    let whole = &files()[0];
+    let mut loaded = 0;
+    for (section, (name, content)) in whole.iter().enumerate() {
+        if !name.starts_with("segments.") && !name.starts_with("similar.") {
+            continue;
+        }
+        for at in (0..content.len()).step_by(4).take(400) {
+            for value in [u32::MAX, 0x7f80_0000, 3] {
+                let mut sections = whole.clone();
+                apply(&mut sections, (section, Change::Word(at, value)));
+                loaded += usize::from(survive(&put_together(&sections)));
+            }
+        }
+    }
+    assert!(loaded > 50, "{loaded}: some changes only make another model");
+}

@@ -1,0 +1,3 @@
+//! See `readers::lattice`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kbest_fuzz::readers::lattice(data));

@@ -1,0 +1,3 @@
+//! See `arrays::read`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kbest_fuzz::arrays::read(data, "safetensors"));
