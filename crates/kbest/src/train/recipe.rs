@@ -318,9 +318,10 @@ impl Recipe {
         if let Some(longest) = self.longest.filter(|longest| longest.is_nan() || *longest <= 0.0) {
             return Err(Error::argument("longest", "more than 0", longest));
         }
-        match self.algorithm.is_of_segments() {
-            true => drop(self.segment_decoder()?),
-            false => drop(self.decoder()?),
+        if self.algorithm.is_of_segments() {
+            self.segment_decoder()?;
+        } else {
+            self.decoder()?;
         }
         self.check_dual()
     }
