@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
-    /// Heuristic of astar: naive, carpediem, m0, m3, m6, m9 [default: naive]
+    /// Heuristic of astar: naive, carpediem, m0, m3, m6, m9 [default: naive]; of semi-astar: none, admissible [default:
+    /// admissible]
     #[arg(long, value_name = "NAME")]
     heuristic: Option<String>,
     /// Width of beam: labels kept per position [default: 8]

@@ -14,6 +14,7 @@ mod generate;
 mod input;
 mod inspect;
 mod interrupt;
+mod learn_bound;
 mod output;
 mod segments;
 mod svg;
@@ -57,6 +58,7 @@ enum Command {
     Tag(tag::Arguments),
     Evaluate(evaluate::Arguments),
     Inspect(inspect::Arguments),
+    LearnBound(learn_bound::Arguments),
     Convert(convert::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
@@ -71,6 +73,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Tag(arguments) => tag::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::LearnBound(arguments) => learn_bound::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{Batch, Scores};
 use crate::output::{Output, Progress};
 use kbest::Error;
-use kbest::segment::{Guarantee, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentScratch};
+use kbest::segment::{Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentScratch};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -40,9 +40,10 @@ struct PathLine<S> {
     score: S,
 }
 
-#[derive(Serialize)]
+/// A guarantee as JSON has it.
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum GuaranteeLine {
+pub(crate) enum GuaranteeLine {
     Word(&'static str),
     Probable { epsilon: f64, delta: f64 },
 }
@@ -75,7 +76,15 @@ impl From<SegmentCounters> for CountersLine {
 fn chosen(request: &Request<'_>) -> Result<SegmentDecoder> {
     let mut decoder: SegmentDecoder = request.decoder.parse()?;
     if let Some(estimate) = request.heuristic {
-        decoder = decoder.with_estimate(estimate.parse()?)?;
+        let estimate: Estimate = estimate.parse()?;
+        if estimate == Estimate::Learned {
+            return Err(Failure::Usage(
+                "--heuristic learned: expected none or admissible: learned bounds belong to models (see \
+                 `kbest learn-bound`, then `kbest tag --bound learned`)"
+                    .into(),
+            ));
+        }
+        decoder = decoder.with_estimate(estimate)?;
     }
     if request.width.is_some() {
         return Err(Failure::Usage(format!("--width: decoder `{decoder}` takes none")));

@@ -39,7 +39,7 @@ fn main() -> Result<()> {
         },
     )?;
 
-    println!("{}", SegmentPlan::of(&lattice));
+    println!("{}", SegmentPlan::of(&lattice, 1));
     let answer = SegmentDecoder::Auto.decode(&lattice, 1, &mut SegmentScratch::default())?;
     println!("{} calls, guarantee: {}", calls.load(Ordering::Relaxed), answer.guarantee);
     println!("best: {:.2}", answer.segmentations[0].score);

@@ -107,7 +107,7 @@
 //!
 //! # Cargo features
 //!
-//! All but `safetensors` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
+//! All but `safetensors` and `bounds` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
 //! dependency.
 //!
 //! | feature | what for | depends on |
@@ -117,6 +117,7 @@
 //! | `gzip` | reading `.gz` files | flate2 |
 //! | `json` | reading and writing JSON lines | serde, serde_json |
 //! | `safetensors` | exporting models to safetensors | safetensors |
+//! | `bounds` | learning bounds for the search over segments ([`segment::LearnedBound`]) | clarabel |
 
 pub mod decode;
 mod error;
@@ -142,7 +143,6 @@ pub mod feature;
 pub mod model;
 #[cfg(feature = "text")]
 pub mod pattern;
-#[cfg(feature = "text")]
 pub mod random;
 #[cfg(feature = "text")]
 pub mod scoring;

@@ -443,7 +443,7 @@ fn bounds_leave_out_lengths() {
     let ours = SegmentDecoder::SemiFunnel.decode(&lattice, 3, &mut scratch).unwrap();
     assert_eq!(ours.segmentations, plain.segmentations);
     assert!(ours.counters.segments * 2 < plain.counters.segments, "{:?} {:?}", ours.counters, plain.counters);
-    let plan = SegmentPlan::of(&lattice);
+    let plan = SegmentPlan::of(&lattice, 1);
     assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
     assert!(plan.explain().contains("segments up to 400"), "{plan}");
 }

@@ -4,7 +4,7 @@ mod segments;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output};
-use crate::text::{Constraints, Data, in_order, threads};
+use crate::text::{Bound, Constraints, Data, Tally, in_order, threads};
 use clap::Args;
 use kbest::columns::Reader;
 use kbest::evaluate::{Evaluation, Spans};
@@ -43,6 +43,8 @@ pub(crate) struct Arguments {
     /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
+    #[command(flatten)]
+    bound: Bound,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -71,12 +73,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Usage(format!("{option}: expected a share from 0 to 1, got {least}")));
         }
     }
+    let mut tally = None;
     let evaluation = match &arguments.model {
         Some(path) => match AnyModel::load(path)? {
-            AnyModel::Positions(model) => with_model(arguments, &Arc::new(*model))?,
-            AnyModel::Segments(model) => segments::with_model(arguments, &Arc::new(*model))?,
+            AnyModel::Positions(model) => {
+                arguments.bound.refuse_for_positions()?;
+                with_model(arguments, &Arc::new(*model))?
+            }
+            AnyModel::Segments(model) => {
+                let (evaluation, counted) = segments::with_model(arguments, &Arc::new(*model))?;
+                tally = counted;
+                evaluation
+            }
         },
-        None => two_columns(arguments)?,
+        None => {
+            arguments.bound.refuse_for_positions()?;
+            two_columns(arguments)?
+        }
     };
     if arguments.min_f1.is_some() && evaluation.spans().is_none() {
         return Err(Failure::Usage(
@@ -85,11 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut output = Output::create(None)?;
     if arguments.json {
-        let report = Report::of(&evaluation, arguments);
+        let report = Report { bound: tally, ..Report::of(&evaluation, arguments) };
         serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
         write!(output, "{}", evaluation.report(arguments.labels, arguments.confusions))?;
+        if let Some(tally) = tally {
+            writeln!(output, "\n{tally}")?;
+        }
     }
     output.finish()?;
     judge(arguments, &evaluation)
@@ -224,6 +240,8 @@ struct Report<'a> {
     unknown_word_accuracy: Option<f64>,
     macro_f1: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Tally>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<SpanReport<'a>>,
     labels: Vec<Row<'a>>,
     confusions: Vec<Confusion<'a>>,
@@ -281,6 +299,7 @@ impl<'a> Report<'a> {
             unknown_words: unknown.map(|hits| hits.all),
             unknown_word_accuracy: unknown.map(|hits| hits.share()),
             macro_f1: evaluation.macro_f1(),
+            bound: None,
             spans: evaluation.spans().map(|spans| SpanReport {
                 precision: spans.all.precision(),
                 recall: spans.all.recall(),

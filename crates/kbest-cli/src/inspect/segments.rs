@@ -5,6 +5,7 @@ use super::report::{shown, weight, write_table};
 use crate::table::grouped;
 use kbest::SegmentModel;
 use kbest::feature::segment::SegmentKind;
+use kbest::segment::LearnedBound;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,8 @@ pub(super) struct SegmentReport {
     known_texts: usize,
     known_segments: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<BoundRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     line_column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<BTreeMap<&'static str, String>>,
@@ -37,6 +40,32 @@ pub(super) struct SegmentReport {
     about: BTreeMap<String, String>,
     heaviest_segments: Extremes<NodeRow>,
     heaviest_nodes: Extremes<NodeRow>,
+}
+
+/// The learned bound, and what was measured of it.
+#[derive(Serialize)]
+struct BoundRow {
+    trees: usize,
+    weights: usize,
+    delta: f64,
+    epsilon: f64,
+    measured: u64,
+    short_by_more_than_delta: u64,
+}
+
+impl From<&LearnedBound> for BoundRow {
+    fn from(bound: &LearnedBound) -> Self {
+        let parts = bound.parts();
+        let dense = parts.bias.iter().chain(&parts.pairs).filter(|weight| **weight != 0.0).count();
+        BoundRow {
+            trees: parts.trees.len(),
+            weights: parts.weights.len() + dense,
+            delta: parts.promise.delta,
+            epsilon: parts.promise.epsilon,
+            measured: parts.promise.measured,
+            short_by_more_than_delta: parts.promise.failed,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -72,6 +101,7 @@ impl SegmentReport {
             segment_weights: model.weights().stored(),
             known_texts: model.features().texts().len(),
             known_segments: model.features().similar().len(),
+            bound: model.bound().map(BoundRow::from),
             line_column: model.features().line_column().map(|column| column + 1),
             text: text.map(|text| text.words().into_iter().collect()),
             text_line: text.map(ToString::to_string),
@@ -111,6 +141,17 @@ impl fmt::Display for SegmentReport {
             grouped(self.known_texts),
             grouped(self.known_segments)
         )?;
+        if let Some(bound) = &self.bound {
+            writeln!(
+                f,
+                "bound     {} trees, {} weights; within {} with probability {:.4}, measured on {} sequences",
+                bound.trees,
+                grouped(bound.weights),
+                bound.delta,
+                1.0 - bound.epsilon,
+                grouped(bound.measured as usize)
+            )?;
+        }
         if let Some(column) = self.line_column {
             writeln!(f, "lines     column {column}")?;
         }

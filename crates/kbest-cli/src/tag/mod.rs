@@ -5,7 +5,7 @@ mod spans;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
-use crate::text::{Constraints, Data, Source, in_order, threads};
+use crate::text::{Bound, Constraints, Data, Source, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, TextFormat, Writer};
 use kbest::model::AnyModel;
@@ -25,6 +25,7 @@ use std::sync::Arc;
   kbest tag -m model.kbest --marginals test.conllu
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
   kbest tag -m addresses.kbest --spans test.tsv
+  kbest tag -m fast.kbest --bound learned --verify 0.01 test.tsv
 
 With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0.
 
@@ -58,6 +59,8 @@ pub(crate) struct Arguments {
     /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
     #[arg(long, value_name = "NAME", default_value = "auto")]
     decoder: String,
+    #[command(flatten)]
+    bound: Bound,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -79,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     match AnyModel::load(&arguments.model)? {
         AnyModel::Positions(model) => {
+            arguments.bound.refuse_for_positions()?;
             let decoder =
                 Decoder::by_name(&arguments.decoder).map_err(|error| for_segments(error, arguments))?;
             decoder.supports(arguments.k.unwrap_or(1))?;
@@ -90,10 +94,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         AnyModel::Segments(model) => {
             let model = Arc::new(*model);
-            let tagger = segments::tagger(arguments, &model)?;
+            let (tagger, checks) = segments::tagger(arguments, &model)?;
             write(arguments, model.text_format(), threads, |source| {
-                segments::worker(arguments, tagger.another(), source)
-            })
+                segments::worker(arguments, tagger.another(), checks.as_ref(), source)
+            })?;
+            if let Some(checks) = checks {
+                checks.report();
+            }
+            Ok(())
         }
     }
 }
@@ -167,7 +175,7 @@ fn worker(
             if let Some((spans, spelling)) = &spans {
                 let probability = marginals.then(|| tagged.probabilities[rank]);
                 let found = spans::of_labels(spelling, &names);
-                spans.write(sequence, &found, rank, in_few_digits(path.score), probability, text)?;
+                spans.write(sequence, &found, rank, in_few_digits(path.score), probability, None, text)?;
                 continue;
             }
             let answer = Answer {

@@ -3,7 +3,7 @@
 use super::spans::{SpanWriter, Spanned};
 use super::{Arguments, in_few_digits};
 use crate::failure::{Failure, Result};
-use crate::text::Source;
+use crate::text::{Checks, Source};
 use kbest::columns::{Answer, Candidate, Writer};
 use kbest::segment::SegmentDecoder;
 use kbest::{SegmentModel, SegmentTagger, Sequence};
@@ -20,33 +20,42 @@ pub(crate) fn decoder(name: &str) -> Result<SegmentDecoder> {
     })
 }
 
-/// The tagger that the options describe.
-pub(super) fn tagger(arguments: &Arguments, model: &Arc<SegmentModel>) -> Result<SegmentTagger> {
-    let decoder = decoder(&arguments.decoder)?;
+/// The tagger that the options describe, and what checks its answers if they are not exact.
+pub(super) fn tagger(
+    arguments: &Arguments,
+    model: &Arc<SegmentModel>,
+) -> Result<(SegmentTagger, Option<Checks>)> {
+    let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder(&arguments.decoder)?)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
-    Ok(arguments.constraints.segment_tagger(model, decoder)?.with_confidences(arguments.marginals))
+    let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(arguments.marginals);
+    Ok((tagger, arguments.bound.checks(decoder)))
 }
 
 /// What one thread does with a sequence.
 pub(super) fn worker(
     arguments: &Arguments,
     mut tagger: SegmentTagger,
+    checks: Option<&Checks>,
     source: &Source,
 ) -> Result<impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
     let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
+    let mut checker = checks.map(|checks| checks.checker(&tagger));
     let spans = arguments.spans.then(|| SpanWriter::new(announced));
     let mut writer = Writer::new(Vec::new(), source.writer_options());
     Ok(move |sequence: &Sequence, text: &mut Vec<u8>| {
-        let tagged = if keep {
-            let known = |t: usize| sequence.label(t).and_then(|label| tagger.known(label));
-            let known: Vec<_> = (0..sequence.len()).map(known).collect();
-            tagger.tag_known(sequence, &known, k)?
-        } else {
-            tagger.tag(sequence, k)?
+        let known = |t: usize| sequence.label(t).and_then(|label| tagger.known(label));
+        let known: Option<Vec<_>> = keep.then(|| (0..sequence.len()).map(known).collect());
+        let tagged = match &known {
+            Some(known) => tagger.tag_known(sequence, known, k)?,
+            None => tagger.tag(sequence, k)?,
         }
         .clone();
+        if let Some(checker) = &mut checker {
+            checker.check(sequence, known.as_deref(), &tagged.decoded)?;
+        }
+        let guarantee = checker.is_some().then_some(tagged.decoded.guarantee);
         let model = tagger.model();
         for (rank, found) in tagged.decoded.segmentations.iter().enumerate() {
             let score = in_few_digits(found.score);
@@ -63,7 +72,7 @@ pub(super) fn worker(
                         probability: sure(i),
                     })
                     .collect();
-                spans.write(sequence, &parts, rank, score, probability, text)?;
+                spans.write(sequence, &parts, rank, score, probability, guarantee, text)?;
                 continue;
             }
             let parts = found.segments.iter().enumerate();

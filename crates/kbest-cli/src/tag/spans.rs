@@ -1,8 +1,10 @@
 //! `kbest tag --spans`: one JSON line per answer.
 
 use crate::failure::Result;
+use crate::segments::GuaranteeLine;
 use kbest::Sequence;
 use kbest::scheme::Spelling;
+use kbest::segment::Guarantee;
 use serde::Serialize;
 
 /// A span by name, with the probability of its segment if that is known.
@@ -22,6 +24,8 @@ struct Line<'a> {
     score: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantee: Option<GuaranteeLine>,
     tokens: Vec<&'a str>,
     spans: Vec<SpanLine<'a>>,
 }
@@ -54,6 +58,7 @@ impl SpanWriter {
         rank: usize,
         score: f64,
         probability: Option<f64>,
+        guarantee: Option<Guarantee>,
         text: &mut Vec<u8>,
     ) -> Result<()> {
         let token = |t: usize| sequence.cell(t, 0).unwrap_or_default();
@@ -62,6 +67,7 @@ impl SpanWriter {
             rank: self.announced.then_some(rank),
             score: Some(score).filter(|score| self.announced && score.is_finite()),
             probability,
+            guarantee: guarantee.map(GuaranteeLine::from),
             tokens: (0..sequence.len()).map(token).collect(),
             spans: spans
                 .iter()

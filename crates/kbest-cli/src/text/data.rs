@@ -127,8 +127,12 @@ pub(crate) fn read_labelled(
 }
 
 /// All sequences of these files, labelled or not, and how the first file was read.
-pub(crate) fn read_unlabelled(data: &Data, paths: &[PathBuf]) -> Result<(Vec<Sequence>, Source)> {
-    read_all(data, paths, None, |source, path| source.open_to_tag(path, false), |_, _| Ok(()))
+pub(crate) fn read_unlabelled(
+    data: &Data,
+    paths: &[PathBuf],
+    of_model: Option<&TextFormat>,
+) -> Result<(Vec<Sequence>, Source)> {
+    read_all(data, paths, of_model, |source, path| source.open_to_tag(path, false), |_, _| Ok(()))
 }
 
 fn read_all(

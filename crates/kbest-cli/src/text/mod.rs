@@ -1,9 +1,11 @@
-//! Shared by the commands that work on text: files and their formats, threads, constraints.
+//! Shared by the commands that work on text: files and their formats, threads, constraints, learned bounds.
 
+mod bound;
 mod constraints;
 mod data;
 mod pipeline;
 
+pub(crate) use bound::{Bound, Checks, Tally};
 pub(crate) use constraints::Constraints;
 pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_unlabelled};
 pub(crate) use pipeline::in_order;

@@ -20,6 +20,7 @@
 
 mod any;
 mod boolean;
+mod bound_file;
 pub(crate) mod container;
 mod edge_weights;
 #[cfg(feature = "safetensors")]

@@ -23,6 +23,7 @@ use crate::feature::{Extractor, FeatureId};
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 use crate::scheme::Spelling;
+use crate::segment::LearnedBound;
 use std::collections::BTreeSet;
 
 /// The columns of a feature of positions: all positions of a segment, its first, its last.
@@ -53,6 +54,8 @@ pub struct SegmentModelParts {
     pub features: SegmentFeatures,
     /// Weights of these, `L` columns.
     pub weights: NodeWeights,
+    /// What completions will probably score, if that was learned.
+    pub bound: Option<LearnedBound>,
     /// The format of the text the model was trained on, if known.
     pub text_format: Option<TextFormat>,
     /// Where the model comes from: pairs of name and text, for human readers.
@@ -89,6 +92,9 @@ impl SegmentModel {
         fits("labels with a longest segment", labels, parts.longest.len())?;
         fits("segment features with weights", parts.features.keys().len(), parts.weights.features())?;
         fits("labels of the segment weights", labels, parts.weights.labels())?;
+        if let Some(bound) = &parts.bound {
+            fits("labels of the learned bound", labels, bound.parts().labels)?;
+        }
         fits("start scores", labels, parts.start.len())?;
         fits("end scores", labels, parts.end.len())?;
         let longest = parts.longest.iter().max().map_or(0, |&longest| longest as usize);
@@ -184,6 +190,11 @@ impl SegmentModel {
     /// What their absolute value never exceeds.
     pub fn magnitude(&self) -> f64 {
         self.magnitude
+    }
+
+    /// What completions will probably score, if that was learned.
+    pub fn bound(&self) -> Option<&LearnedBound> {
+        self.parts.bound.as_ref()
     }
 
     /// The format of the text the model was trained on, if known.

@@ -3,6 +3,7 @@
 //! **A hostile file** is an error, or a model with senseless answers: [`SegmentModel::new`] and what it is made of check every
 //! number before anything uses it.
 
+use super::bound_file;
 use super::container::{Container, ContainerWriter};
 use super::file::{self, Common, DictionarySections, ListSections, MODEL};
 use super::segment::PLACES;
@@ -142,6 +143,9 @@ impl SegmentModel {
         writer.section(SIMILAR_SEGMENTS, &similar.segments[..]);
         writer.section(SIMILAR_WEIGHTS, &similar.weights[..]);
         writer.section(SIMILAR_LABELS, &similar.labels[..]);
+        if let Some(bound) = &parts.bound {
+            bound_file::write(&mut writer, bound);
+        }
         Ok(writer)
     }
 
@@ -149,7 +153,7 @@ impl SegmentModel {
         if !is_segment_model(file) {
             return Err(file.error("a model of segments", "one of single positions"));
         }
-        file.expect_only(&[&file::common_sections()[..], &SECTIONS].concat())?;
+        file.expect_only(&[&file::common_sections()[..], &SECTIONS, &bound_file::SECTIONS].concat())?;
         file::expect_used(file)?;
         let labels = file::read_labels(file)?;
         let columns = labels.len().checked_mul(PLACES).unwrap_or_default();
@@ -165,11 +169,13 @@ impl SegmentModel {
             file.array(file::EDGE_WEIGHTS)?,
         );
         let weights = NodeWeights::from_arrays(labels.len(), file.array(STARTS)?, file.array(WEIGHTS)?);
+        let extractor = file::read_extractor(file, name)?;
         let fits = |error: Error| file.error("parts that fit together", format!("this: {error}"));
         let parts = SegmentModelParts {
             spelling: read_spelling(file, &labels)?,
             features: read_features(file, &labels)?,
-            extractor: file::read_extractor(file, name)?,
+            bound: bound_file::read(file, labels.len(), extractor.nodes().len())?,
+            extractor,
             nodes: nodes.map_err(wrong)?,
             edges: edges.map_err(wrong)?,
             weights: weights.map_err(wrong)?,

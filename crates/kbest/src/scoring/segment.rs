@@ -5,14 +5,14 @@
 //! the first question for that segment, for all labels at once, and remembered for the sequence.
 
 use super::rows::{self, RowWeights};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feature::segment::{SegmentFeatures, SegmentMemory};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::model::{LabelParts, NodeWeights, SegmentModel};
-use crate::segment::SegmentLattice;
+use crate::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice};
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -68,6 +68,8 @@ pub struct SegmentModelMemory {
     features: FeatureBuffer,
     scores: PlaceScores,
     asked: Mutex<AskedSegments>,
+    bound: BoundMemory,
+    estimate: LearnedEstimate,
 }
 
 /// What segments score by their own features, as far as somebody has asked.
@@ -108,6 +110,30 @@ impl SegmentModel {
         sequence: &Sequence,
         memory: &'a mut SegmentModelMemory,
     ) -> Result<SegmentLattice<'a, f32>> {
+        self.lattice_with(sequence, memory, None)
+    }
+
+    /// The same, with the estimate of the model's learned bound.
+    ///
+    /// # Errors
+    /// As [`SegmentModel::lattice`]; [`Error::Argument`] if the model has none.
+    pub fn bounded_lattice<'a>(
+        &'a self,
+        sequence: &Sequence,
+        memory: &'a mut SegmentModelMemory,
+    ) -> Result<SegmentLattice<'a, f32>> {
+        let bound = self.bound().ok_or_else(|| {
+            Error::argument("learned bound", "a model with one (see `kbest learn-bound`)", "a model without")
+        })?;
+        self.lattice_with(sequence, memory, Some(bound))
+    }
+
+    fn lattice_with<'a>(
+        &'a self,
+        sequence: &Sequence,
+        memory: &'a mut SegmentModelMemory,
+        bound: Option<&LearnedBound>,
+    ) -> Result<SegmentLattice<'a, f32>> {
         self.extractor().extract(sequence, &mut memory.features)?;
         let asked = memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
         asked.rows.clear();
@@ -118,19 +144,66 @@ impl SegmentModel {
         let lattice = place_lattice(self, &memory.features, &mut memory.scores, borders)?
             .with_durations(self.durations())?
             .with_longest_by_label(self.longest().iter().map(|&longest| longest as usize).collect())?;
-        if self.features().keys().is_empty() {
-            return Ok(lattice);
-        }
         let score = move |s: usize, r: usize, y: LabelId| {
             let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
             asked.score(self.features(), self.weights(), s, r, y)
         };
-        lattice.with_score_function(self.bounds(), self.magnitude(), score)
+        let lattice = match self.features().keys().is_empty() {
+            true => lattice,
+            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?.with_cheap_scores(),
+        };
+        match bound {
+            None => Ok(lattice),
+            Some(bound) => {
+                bound.estimate_into(&lattice, &memory.features, &mut memory.bound, &mut memory.estimate)?;
+                lattice.with_learned(&memory.estimate)
+            }
+        }
+    }
+
+    /// Learns a bound from unlabelled sequences, for this model.
+    ///
+    /// # Errors
+    /// Errors of extraction; those of [`learn_bound`](crate::segment::learn_bound).
+    #[cfg(feature = "bounds")]
+    pub fn learn_bound(
+        &self,
+        sequences: &[Sequence],
+        options: &crate::segment::BoundOptions,
+        progress: &mut dyn FnMut(crate::segment::BoundProgress),
+    ) -> Result<(LearnedBound, crate::segment::BoundReport)> {
+        let source = &mut Unlabelled { model: self, sequences, memory: SegmentModelMemory::default() };
+        crate::segment::learn_bound(source, options, progress)
     }
 
     /// Number of segments whose own features were computed for the last sequence.
     pub fn asked(memory: &mut SegmentModelMemory) -> usize {
         memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner).rows.len()
+    }
+}
+
+/// Sequences to learn a bound from.
+#[cfg(feature = "bounds")]
+struct Unlabelled<'a> {
+    model: &'a SegmentModel,
+    sequences: &'a [Sequence],
+    memory: SegmentModelMemory,
+}
+
+#[cfg(feature = "bounds")]
+impl crate::segment::BoundSource<f32> for Unlabelled<'_> {
+    fn count(&self) -> usize {
+        self.sequences.len()
+    }
+
+    fn show(
+        &mut self,
+        i: usize,
+        look: &mut dyn FnMut(&SegmentLattice<'_, f32>, &dyn crate::segment::TokenFeatures) -> Result<()>,
+    ) -> Result<()> {
+        let mut features = FeatureBuffer::new();
+        self.model.extractor().extract(&self.sequences[i], &mut features)?;
+        look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &features)
     }
 }
 

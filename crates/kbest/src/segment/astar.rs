@@ -5,22 +5,22 @@
 //! section 3). What is continued: *entering* a label at a position, a *segment* that has yet to be scored, and *ends*. A
 //! segment's own score is asked for only when the segment comes off the agenda.
 //!
-//! **Estimates.** With `rate[y] = max over d of (duration[d][y] + largest explicit[d][y] + best edge into y) / d`, no segment
-//! gains more than the sum of `node + rate` over its positions. [`Estimate::Admissible`] takes the best label at each
-//! position; [`Estimate::None`] knows one number for all positions, the best there is anywhere.
+//! **Estimates.** [`Estimate::Admissible`] is a backward pass over the lattice with bounds in the place of explicit scores
+//! (`completions.rs`); [`Estimate::None`] knows one number for all positions, the most that any of them can gain.
 //!
 //! **Why exact.** Estimates are never too low but for rounding, so the search goes on until priorities fall below the best
-//! answer by more than [`SegmentLattice::rounding_slack`]; forward scores and the tie rule decide. **Cost.** From about the
-//! segments near the best answer up to `T W L` of them, each with a logarithm. **When it loses.** Where the estimate is loose:
-//! durations and edges that gain much now and then.
+//! answer by more than [`SegmentLattice::rounding_slack`]; forward scores and the tie rule decide. **Cost.** The backward pass
+//! (`T L^2 + T W L` cheap steps), then the segments near the best answer, each with a logarithm: of all searches it asks for
+//! the fewest explicit scores. **When it loses.** Where scores are in memory, the backward pass costs as much as decoding.
 
+use super::completions::Completions;
 use super::decoder::SegmentScratch;
 use super::funnel::{Asked, ask, asked_for};
 use super::lattice::Explicit;
 use super::{SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
-use crate::lattice::{EdgeScores, Shape, with_edges};
+use crate::lattice::{EdgeScores, with_edges};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -29,9 +29,11 @@ use std::collections::BinaryHeap;
 pub enum Estimate {
     /// Nothing but how many positions are left.
     None,
-    /// The best node score and rate at each position.
+    /// A backward pass with bounds in the place of explicit scores.
     #[default]
     Admissible,
+    /// What a [`LearnedEstimate`](super::LearnedEstimate) of the lattice says: not exact, but fast.
+    Learned,
 }
 
 impl Estimate {
@@ -40,6 +42,7 @@ impl Estimate {
         match self {
             Estimate::None => "none",
             Estimate::Admissible => "admissible",
+            Estimate::Learned => "learned",
         }
     }
 }
@@ -48,18 +51,19 @@ impl std::str::FromStr for Estimate {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Estimate::None, Estimate::Admissible].into_iter().find(|e| e.name() == name).ok_or_else(|| {
-            Error::UnknownName {
+        [Estimate::None, Estimate::Admissible, Estimate::Learned]
+            .into_iter()
+            .find(|e| e.name() == name)
+            .ok_or_else(|| Error::UnknownName {
                 what: "completion estimate",
                 name: name.into(),
-                expected: "none, admissible".into(),
-            }
-        })
+                expected: "none, admissible, learned".into(),
+            })
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Item {
+pub(super) enum Item {
     /// Label entered, with this score.
     Enter { at: u32, label: u32, entered: f64 },
     /// A segment, entered with this score, whose own score is not yet known.
@@ -69,9 +73,9 @@ enum Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Waiting {
-    priority: f64,
-    item: Item,
+pub(super) struct Waiting {
+    pub priority: f64,
+    pub item: Item,
 }
 
 impl Waiting {
@@ -97,73 +101,7 @@ impl PartialOrd for Waiting {
     }
 }
 
-/// Upper bounds of completions.
-struct Bounds {
-    ahead: Vec<f64>,    // T + 1: what the positions from here on can gain, and the end
-    edge: Vec<f64>,     // L: the best edge into a label; 0 if there is none
-    explicit: Vec<f64>, // W x L: the largest explicit score of a length and label; empty if there are none
-}
-
-impl Bounds {
-    fn new<S: Float>(lattice: &SegmentLattice<'_, S>, estimate: Estimate) -> Self {
-        let (positions, labels) = (lattice.positions(), lattice.labels());
-        let count = lattice.longest() * labels;
-        let explicit: Vec<f64> = match &lattice.explicit {
-            Explicit::None => vec![],
-            Explicit::Function { bounds, .. } => bounds[..count].iter().map(|bound| bound.to_f64()).collect(),
-            Explicit::Array { longest, scores } => {
-                let mut largest = vec![f64::NEG_INFINITY; count];
-                for (s, rows) in scores.chunks_exact(longest * labels).enumerate() {
-                    let legal = count.min((positions - s) * labels);
-                    for (largest, score) in largest.iter_mut().zip(&rows[..legal]) {
-                        *largest = largest.max(score.to_f64());
-                    }
-                }
-                largest
-            }
-        };
-        let mut edge = vec![f64::NEG_INFINITY; labels];
-        let several = matches!(lattice.chain.edges().shape(), Shape::PerPosition(_) | Shape::Callback(_));
-        with_edges!(lattice.chain, |edges| {
-            for t in 1..if several { positions } else { positions.min(2) } {
-                let column = edges.bounds(t).column;
-                (0..labels).for_each(|y| edge[y] = edge[y].max(column.at(y).to_f64()));
-            }
-        });
-        for edge in &mut edge {
-            *edge = if *edge == f64::NEG_INFINITY { 0.0 } else { *edge };
-        }
-        let mut rate = vec![f64::NEG_INFINITY; labels];
-        for (i, &duration) in lattice.prepared().durations.iter().enumerate() {
-            let y = i % labels;
-            let gain = duration + explicit.get(i).copied().unwrap_or(0.0) + edge[y];
-            rate[y] = rate[y].max(gain / (i / labels + 1) as f64);
-        }
-        let best = |t: usize| {
-            let boundary = |y: usize| {
-                let at = |scores: &[S]| scores[t * labels + y].to_f64().max(0.0);
-                lattice.boundaries.as_ref().map_or(0.0, |[begin, end]| at(begin) + at(end))
-            };
-            let nodes = lattice.chain.node_row(t).iter().zip(&rate).enumerate();
-            nodes
-                .map(|(y, (node, rate))| node.to_f64() + rate + boundary(y))
-                .fold(f64::NEG_INFINITY, f64::max)
-        };
-        let mut gains: Vec<f64> = (0..positions).map(best).collect();
-        if estimate == Estimate::None {
-            let largest = gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            gains.fill(largest);
-        }
-        let end = lattice.chain.end().map_or(0.0, |end| S::largest(end).to_f64());
-        let mut ahead = vec![end; positions + 1];
-        for t in (0..positions).rev() {
-            ahead[t] = ahead[t + 1] + gains[t];
-        }
-        Bounds { ahead, edge, explicit }
-    }
-}
-
-/// The best segmentation.
+/// The best segmentation. (With [`Estimate::Learned`], this is what the search of `learned.rs` falls back on.)
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: Estimate,
@@ -171,10 +109,18 @@ pub(super) fn search<S: Float>(
     counters: &mut SegmentCounters,
 ) -> Result<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
-    let bounds = Bounds::new(lattice, estimate);
+    let SegmentScratch { forward, completions, .. } = scratch;
+    match estimate {
+        Estimate::None => completions.fill_uninformed(lattice),
+        Estimate::Admissible | Estimate::Learned => completions.fill(lattice),
+    }
+    let bounds = match &lattice.explicit {
+        Explicit::Function { bounds, .. } => Some(bounds),
+        _ => None,
+    };
+    let Completions { after_enter, after_end, .. } = completions;
     let slack = lattice.rounding_slack();
     let sums = &lattice.prepared().sums;
-    let forward = &mut scratch.forward;
     forward.reset(lattice);
     let mut asked = Asked::default();
     let mut agenda = BinaryHeap::new();
@@ -183,7 +129,7 @@ pub(super) fn search<S: Float>(
         let entered = lattice.enter_first(y);
         if !entered.is_forbidden() {
             forward.entered[y] = entered;
-            let (priority, entered) = (entered.to_f64() - bounds.edge[y] + bounds.ahead[0], entered.to_f64());
+            let (priority, entered) = (entered.to_f64() + after_enter[y], entered.to_f64());
             agenda.push(Waiting { priority, item: Item::Enter { at: 0, label: y as u32, entered } });
         }
     }
@@ -193,24 +139,31 @@ pub(super) fn search<S: Float>(
             break;
         }
         match item {
-            Item::Enter { at, label, entered } => {
-                let (s, y) = (at as usize, label as usize);
+            Item::Enter { at: at_start, label, entered } => {
+                let (s, y) = (at_start as usize, label as usize);
                 if entered < forward.entered[s * labels + y].to_f64() {
                     continue; // a better way in has been found since
                 }
                 for r in s + 1..=positions.min(s + lattice.longest()) {
                     counters.segments += 1;
-                    let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y);
-                    let more = bounds.explicit.get((r - s - 1) * labels + y).copied().unwrap_or(0.0);
-                    let priority = inside + more + sums[r * labels + y] + bounds.ahead[r];
+                    let (entered_with, at) = (S::from_f64(entered), r * labels + y);
+                    let (inside, more) = match bounds {
+                        Some(bounds) => {
+                            let inside = lattice.inside_without_explicit(entered_with, s, r, y);
+                            (inside, bounds[(r - s - 1) * labels + y].to_f64())
+                        }
+                        None => (lattice.inside(entered_with, s, r, y), 0.0),
+                    };
+                    let priority = inside + more + sums[at] + after_end[at];
+                    // Bound: as above.
                     if priority < best - slack || priority == f64::NEG_INFINITY {
                         continue;
                     }
-                    if lattice.has_explicit() {
-                        let item = Item::Segment { start: at, end: r as u32, label, entered };
+                    if bounds.is_some() {
+                        let item = Item::Segment { start: at_start, end: r as u32, label, entered };
                         agenda.push(Waiting { priority, item });
-                    } else if inside > forward.peak[r * labels + y] {
-                        forward.peak[r * labels + y] = inside;
+                    } else if inside > forward.peak[at] {
+                        forward.peak[at] = inside;
                         agenda.push(Waiting { priority, item: Item::End { at: r as u32, label, inside } });
                     }
                 }
@@ -224,7 +177,7 @@ pub(super) fn search<S: Float>(
                 let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y) + explicit;
                 if inside > forward.peak[r * labels + y] {
                     forward.peak[r * labels + y] = inside;
-                    let priority = inside + sums[r * labels + y] + bounds.ahead[r];
+                    let priority = inside + sums[r * labels + y] + after_end[r * labels + y];
                     agenda.push(Waiting { priority, item: Item::End { at: end, label, inside } });
                 }
             }
@@ -246,7 +199,7 @@ pub(super) fn search<S: Float>(
                         if entered > *known {
                             *known = entered;
                             let entered = entered.to_f64();
-                            let priority = entered - bounds.edge[next] + bounds.ahead[r];
+                            let priority = entered + after_enter[r * labels + next];
                             let item = Item::Enter { at, label: next as u32, entered };
                             agenda.push(Waiting { priority, item });
                         }
@@ -255,11 +208,16 @@ pub(super) fn search<S: Float>(
             }
         }
     }
-    counters.explicit += asked.len() as u64;
-    forward.trace(
-        lattice,
-        |inside, s, r, y| {
-            if lattice.has_explicit() { inside + asked_for(&asked, s, r, y) } else { inside }
-        },
-    )
+    counters.explicit += match &lattice.explicit {
+        Explicit::None => 0,
+        Explicit::Function { .. } => asked.len() as u64,
+        Explicit::Array { .. } => counters.segments, // and all of them in the backward pass
+    };
+    forward.trace(lattice, |inside, s, r, y| {
+        if lattice.is_on_demand() {
+            inside + asked_for(&asked, s, r, y)
+        } else {
+            lattice.plus_explicit(inside, s, r, y)
+        }
+    })
 }

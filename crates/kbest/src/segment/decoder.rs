@@ -1,5 +1,6 @@
 //! The decoders of segments by name, their working memory, and what happens before and after a search.
 
+use super::completions::Completions;
 use super::derivations::Derivations;
 use super::forward::Forward;
 use super::lengths::{Convolved, Lengths};
@@ -7,7 +8,7 @@ use super::pushed::Pushed;
 use super::{
     Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentLattice, SegmentPlan, Segmentation,
 };
-use super::{astar, funnel, semi_viterbi};
+use super::{astar, funnel, learned, semi_viterbi};
 use crate::decode::Answers;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -80,7 +81,7 @@ pub const SEGMENT_CATALOGUE: &[SegmentEntry] = &[
         answers: Answers::One,
         exact: true,
         cost: "T L to T W L^2 log",
-        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic",
+        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic; with a learned bound not exact",
     },
 ];
 
@@ -90,6 +91,8 @@ pub struct SegmentScratch<S: Float> {
     pub(super) forward: Forward<S>,
     pub(super) lengths: Lengths,
     pub(super) peaks: Vec<f64>,
+    pub(super) completions: Completions,
+    learned: learned::Memory<S>,
 }
 
 impl SegmentDecoder {
@@ -145,12 +148,28 @@ impl SegmentDecoder {
         self.supports(k)?;
         let mut counters = SegmentCounters::default();
         let chosen = match self {
-            SegmentDecoder::Auto => SegmentPlan::of(lattice).decoder,
+            SegmentDecoder::Auto => SegmentPlan::of(lattice, k).decoder,
             decoder => *decoder,
         };
+        let mut guarantee = Guarantee::Exact;
         let segmentations = match chosen {
             _ if lattice.positions() == 0 => vec![Segmentation { segments: vec![], score: S::ZERO }],
             SegmentDecoder::SemiViterbi => semi_viterbi::search(lattice, k, &mut counters)?,
+            SegmentDecoder::SemiAstar(Estimate::Learned) => {
+                let Some(estimate) = &lattice.learned else {
+                    let reason = "learned bounds belong to models, and this lattice has none; \
+                                  use the estimate admissible, or `kbest learn-bound` and `kbest tag --bound learned`";
+                    return Err(Error::Unsupported { decoder: self.name(), reason: reason.into() });
+                };
+                let SegmentScratch { completions, learned: memory, .. } = &mut *scratch;
+                match learned::search(lattice, estimate, completions, memory, &mut counters)? {
+                    Some(found) => {
+                        guarantee = if lattice.as_learned { estimate.guarantee } else { Guarantee::None };
+                        vec![found]
+                    }
+                    None => vec![astar::search(lattice, Estimate::Admissible, scratch, &mut counters)?],
+                }
+            }
             SegmentDecoder::SemiAstar(estimate) => {
                 vec![astar::search(lattice, estimate, scratch, &mut counters)?]
             }
@@ -162,7 +181,7 @@ impl SegmentDecoder {
             }
         };
         let decoder = chosen.name();
-        Ok(SegmentDecoded { segmentations, guarantee: Guarantee::Exact, decoder, counters })
+        Ok(SegmentDecoded { segmentations, guarantee, decoder, counters })
     }
 
     /// Sets the estimate of A*.
@@ -240,7 +259,9 @@ impl FromStr for SegmentDecoder {
 impl fmt::Display for SegmentDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SegmentDecoder::SemiAstar(Estimate::None) => write!(f, "{}:none", self.name()),
+            SegmentDecoder::SemiAstar(estimate) if *estimate != Estimate::default() => {
+                write!(f, "{}:{}", self.name(), estimate.name())
+            }
             _ => f.write_str(self.name()),
         }
     }

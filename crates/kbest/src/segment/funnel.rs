@@ -16,6 +16,7 @@
 //! asked for, and exact forward scores decide. **Cost.** `T L^2 + T W L` of cheap bounds, and few scores where bounds are
 //! good. **When it loses.** Scores that cost no more than their bounds; bounds far above the scores.
 
+use super::completions::Completions;
 use super::decoder::{SegmentScratch, best_of, fill};
 use super::derivations::Derivations;
 use super::forward::Inside;
@@ -23,9 +24,8 @@ use super::judge::Prepared;
 use super::lattice::Explicit;
 use super::{SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::Result;
-use crate::kernel::{Float, padded};
+use crate::kernel::Float;
 use crate::label::LabelId;
-use crate::lattice::{EdgeScores, with_edges};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -67,11 +67,11 @@ pub(super) fn search<S: Float>(
     fill(&relaxed, scratch, true, counters);
     let mut asked = Asked::default();
     let floor = floor(lattice, &relaxed, k, scratch, &mut asked)?;
-    let completions = Completions::new(&relaxed);
+    scratch.completions.fill(&relaxed);
     let mut asking = Asking {
         lattice,
         relaxed: &relaxed,
-        completions: &completions,
+        completions: &scratch.completions,
         least: floor - lattice.rounding_slack(),
         asked,
         peaks: std::mem::take(&mut scratch.peaks),
@@ -134,52 +134,6 @@ fn floor<S: Float>(
         }
     }
     Ok(f64::NEG_INFINITY)
-}
-
-/// Upper bounds of what follows.
-struct Completions {
-    after_end: Vec<f64>,   // (T + 1) x L: after a segment that ends here with this label
-    after_enter: Vec<f64>, // T x L: after this label was entered here
-}
-
-impl Completions {
-    fn new<S: Float>(relaxed: &SegmentLattice<'_, S>) -> Self {
-        let (positions, labels, longest) = (relaxed.positions(), relaxed.labels(), relaxed.longest());
-        let p = relaxed.prepared();
-        let mut after_end = vec![f64::NEG_INFINITY; (positions + 1) * labels];
-        let mut after_enter = vec![f64::NEG_INFINITY; positions * labels];
-        for y in 0..labels {
-            after_end[positions * labels + y] = relaxed.chain.end().map_or(0.0, |end| end[y].to_f64());
-        }
-        let mut buffer = vec![S::FORBIDDEN; padded(labels)];
-        for s in (0..positions).rev() {
-            if p.closed[s] {
-                continue;
-            }
-            let best = &mut after_enter[s * labels..][..labels];
-            for r in s + 1..=positions.min(s + longest) {
-                for y in 0..labels {
-                    let at = r * labels + y;
-                    let early = p.earliest.as_ref().is_some_and(|earliest| (s as u32) < earliest[at]);
-                    let value = after_end[at] + p.sums[at] + p.durations[(r - s - 1) * labels + y];
-                    best[y] = if value > best[y] && !early { value } else { best[y] };
-                }
-            }
-            for y in 0..labels {
-                best[y] -= p.opening()[s * labels + y];
-            }
-            if s > 0 {
-                with_edges!(relaxed.chain, |edges| {
-                    for before in 0..labels {
-                        let row = edges.row(s, before, &mut buffer);
-                        let ways = (0..labels).map(|y| row[y].to_f64() + best[y]);
-                        after_end[s * labels + before] = ways.fold(f64::NEG_INFINITY, f64::max);
-                    }
-                });
-            }
-        }
-        Completions { after_end, after_enter }
-    }
 }
 
 /// Step 4: asks for the scores that can matter.

@@ -118,6 +118,14 @@ impl<S: Float> SegmentLattice<'_, S> {
         }
     }
 
+    /// Node scores, boundaries and duration of a segment; what is forbidden counts 0.
+    #[inline]
+    pub(super) fn known(&self, s: usize, r: usize, y: usize) -> f64 {
+        let (p, labels) = (self.prepared(), self.labels());
+        let duration = p.durations.get((r - s - 1) * labels + y).filter(|duration| duration.is_finite());
+        (p.sums[r * labels + y] - p.opening()[s * labels + y]) + duration.copied().unwrap_or(0.0)
+    }
+
     /// With the explicit score of this segment.
     #[inline]
     pub(super) fn plus_explicit(&self, inside: f64, s: usize, r: usize, y: usize) -> f64 {

@@ -1,6 +1,7 @@
 //! Lattices of segments: what a segmentation may be made of, and what each part scores.
 
 use super::judge::Prepared;
+use super::learned::LearnedEstimate;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -61,13 +62,16 @@ pub struct SegmentLattice<'a, S: Float> {
     pub(super) boundaries: Option<[Held<'a, [S]>; 2]>, // T x L each: beginning, ending at a position
     pub(super) durations: Option<Held<'a, [S]>>,       // W x L
     pub(super) explicit: Explicit<'a, S>,
-    pub(super) longest: usize,                 // usize::MAX if there is no limit
+    pub(super) cheap: bool,    // explicit scores computed on demand cost little
+    pub(super) longest: usize, // usize::MAX if there is no limit
     pub(super) longest_of: Option<Vec<usize>>, // L: a limit for each label
-    pub(super) required: BTreeSet<usize>,      // a segment must end or begin here
-    pub(super) closed: BTreeSet<usize>,        // none may
+    pub(super) required: BTreeSet<usize>, // a segment must end or begin here
+    pub(super) closed: BTreeSet<usize>, // none may
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
     pub(super) magnitudes: [f64; 3], // the largest finite |duration|, |explicit score| and |boundary score|
     pub(super) prepared: OnceLock<Prepared>,
+    pub(super) learned: Option<Held<'a, LearnedEstimate>>,
+    pub(super) as_learned: bool, // nothing was changed since: the estimate's guarantee holds
 }
 
 impl<'a, S: Float> SegmentLattice<'a, S> {
@@ -78,6 +82,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             boundaries: None,
             durations: None,
             explicit: Explicit::None,
+            cheap: false,
             longest: usize::MAX,
             longest_of: None,
             required: BTreeSet::new(),
@@ -85,6 +90,8 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             forbidden: BTreeSet::new(),
             magnitudes: [0.0; 3],
             prepared: OnceLock::new(),
+            learned: None,
+            as_learned: false,
         }
     }
 
@@ -189,6 +196,14 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.changed().in_range()
     }
 
+    /// Says that the function of [`SegmentLattice::with_score_function`] takes a microsecond or so. Of a short sequence
+    /// [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of finding out which of them
+    /// matter.
+    pub fn with_cheap_scores(mut self) -> Self {
+        self.cheap = true;
+        self
+    }
+
     /// Lets no segment be longer than this.
     ///
     /// # Errors
@@ -209,6 +224,22 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         }
         self.longest_of = Some(longest);
         Ok(self.changed())
+    }
+
+    /// Adds an estimate of completions, for `semi-astar` with [`Estimate::Learned`](super::Estimate::Learned). Its guarantee holds
+    /// for the lattice as it is; if anything is changed or forbidden afterwards, answers have none.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if it was made for a lattice of another size.
+    pub fn with_learned(mut self, estimate: impl Into<Held<'a, LearnedEstimate>>) -> Result<Self> {
+        let estimate = estimate.into();
+        let (expected, got) = ((self.positions() + 1) * self.labels(), estimate.sums.len());
+        if expected != got || estimate.once.len() != self.labels() {
+            let expected = format!("{} positions x {} labels", self.positions(), self.labels());
+            return Err(Error::shape("learned estimate", expected, format!("{got} scores")));
+        }
+        (self.learned, self.as_learned) = (Some(estimate), true);
+        Ok(self)
     }
 
     /// The same segments over another chain: with other edges, borders or node scores.
@@ -240,6 +271,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// Forgets what followed from the scores before.
     pub(super) fn changed(mut self) -> Self {
         self.prepared = OnceLock::new();
+        self.as_learned = false;
         self
     }
 

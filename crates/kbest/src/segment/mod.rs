@@ -28,6 +28,8 @@
 
 mod astar;
 mod auto;
+mod bound;
+mod completions;
 mod constraints;
 mod decoder;
 mod derivations;
@@ -36,6 +38,7 @@ mod funnel;
 mod judge;
 mod lattice;
 mod lazy;
+mod learned;
 mod lengths;
 mod marginal;
 mod pushed;
@@ -43,9 +46,13 @@ mod semi_viterbi;
 
 pub use astar::Estimate;
 pub use auto::{SegmentFacts, SegmentPlan};
+pub use bound::{BoostedTrees, BoundMemory, BoundParts, LearnedBound, Promise, TokenFeatures};
+#[cfg(feature = "bounds")]
+pub use bound::{BoundOptions, BoundProgress, BoundReport, BoundSource, FitSize, Norm, learn_bound};
 pub use decoder::{SEGMENT_CATALOGUE, SegmentDecoder, SegmentEntry, SegmentScratch};
 pub use lattice::SegmentLattice;
 pub use lazy::{Segmentations, segmentations};
+pub use learned::LearnedEstimate;
 pub use marginal::SegmentMarginals;
 
 use crate::label::LabelId;

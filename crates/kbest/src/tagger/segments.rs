@@ -16,7 +16,7 @@ use crate::pipeline::{InOrder, in_order};
 use crate::scheme::KnownTag;
 use crate::scoring::SegmentModelMemory;
 use crate::segment::{
-    Segment, SegmentDecoded, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch,
+    Estimate, Segment, SegmentDecoded, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch,
 };
 use crate::sequence::Sequence;
 use crate::transition::Transitions;
@@ -166,7 +166,12 @@ impl SegmentTagger {
         let SegmentTagged { decoded, confidences, probabilities } = &mut self.tagged;
         confidences.clear();
         probabilities.clear();
-        let lattice = self.model.lattice(input, &mut self.memory)?;
+        let lattice = match self.decoder {
+            SegmentDecoder::SemiAstar(Estimate::Learned) => {
+                self.model.bounded_lattice(input, &mut self.memory)?
+            }
+            _ => self.model.lattice(input, &mut self.memory)?,
+        };
         let lattice = limit(lattice, self.constraint.as_deref(), known)?;
         *decoded = self.decoder.decode(&lattice, k, &mut self.scratch)?;
         if self.confidences {

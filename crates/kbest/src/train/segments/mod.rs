@@ -122,6 +122,7 @@ fn model_of(
         longest: data.longest().to_vec(),
         features: data.features().clone(),
         weights: weights.finish(),
+        bound: None,
         text_format: None,
         about: Vec::new(),
     })

@@ -1,0 +1,230 @@
+//! Searching with a learned bound, and checking what it finds.
+
+use crate::failure::{Failure, Result};
+use clap::Args;
+use kbest::scheme::KnownTag;
+use kbest::segment::{Estimate, Guarantee, SegmentDecoded, SegmentDecoder};
+use kbest::{SegmentModel, SegmentTagger, Sequence};
+use serde::Serialize;
+use std::fmt;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Options for searching with less than certainty.
+#[derive(Debug, Args)]
+pub(crate) struct Bound {
+    /// Search with the bound in the model (see `kbest learn-bound`): fast, and probably right. `learned` is the only one
+    #[arg(long, value_name = "BOUND")]
+    bound: Option<String>,
+    /// With --bound: decode this share of the sequences exactly, too, and report how often and by how much answers fell
+    /// short
+    #[arg(long, value_name = "SHARE")]
+    verify: Option<f64>,
+}
+
+impl Bound {
+    /// Refuses the options for a model of single positions, where there are no bounds.
+    pub(crate) fn refuse_for_positions(&self) -> Result<()> {
+        match (&self.bound, self.verify) {
+            (None, None) => Ok(()),
+            _ => Err(Failure::Usage(
+                "--bound: expected a model of segments (--algorithm semi), got one of single positions"
+                    .into(),
+            )),
+        }
+    }
+
+    /// The decoder to use: the given one, or the search with the learned bound.
+    pub(crate) fn decoder(
+        &self,
+        model: &SegmentModel,
+        named: &str,
+        decoder: SegmentDecoder,
+    ) -> Result<SegmentDecoder> {
+        let decoder = match self.bound.as_deref() {
+            None => decoder,
+            Some("learned") if named == "auto" || named.starts_with("semi-astar") => {
+                SegmentDecoder::SemiAstar(Estimate::Learned)
+            }
+            Some("learned") => {
+                return Err(Failure::Usage(format!(
+                    "--bound learned: expected --decoder auto or semi-astar, got {named}"
+                )));
+            }
+            Some(other) => return Err(Failure::Usage(format!("--bound: expected learned, got {other}"))),
+        };
+        let learned = decoder == SegmentDecoder::SemiAstar(Estimate::Learned);
+        if learned && model.bound().is_none() {
+            return Err(Failure::Usage(
+                "--bound learned: expected a model with a learned bound (see `kbest learn-bound`), got one without"
+                    .into(),
+            ));
+        }
+        match self.verify {
+            Some(share) if !(0.0..=1.0).contains(&share) => {
+                Err(Failure::Usage(format!("--verify: expected a share from 0 to 1, got {share}")))
+            }
+            Some(_) if !learned => {
+                Err(Failure::Usage("--verify: expected --bound learned, got an exact search".into()))
+            }
+            _ => Ok(decoder),
+        }
+    }
+
+    /// What counts answers of a tagger, if it uses the bound.
+    pub(crate) fn checks(&self, decoder: SegmentDecoder) -> Option<Checks> {
+        let learned = decoder == SegmentDecoder::SemiAstar(Estimate::Learned);
+        learned.then(|| Checks { share: self.verify.unwrap_or(0.0), tally: Arc::default() })
+    }
+}
+
+/// What is known of all answers of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Tally {
+    sequences: u64,
+    /// How many of them were left to the exact search, because the other took too long.
+    exact: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<f64>,
+    verified: u64,
+    short: u64,
+    short_by_more_than_delta: u64,
+    mean_shortfall: f64,
+    largest_shortfall: f64,
+    #[serde(skip)]
+    without_guarantee: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            sequences: 0,
+            exact: 0,
+            epsilon: None,
+            delta: None,
+            verified: 0,
+            short: 0,
+            short_by_more_than_delta: 0,
+            mean_shortfall: 0.0,
+            largest_shortfall: 0.0,
+            without_guarantee: 0,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "learned bound: {} sequences", self.sequences)?;
+        match (self.delta, self.epsilon) {
+            _ if self.without_guarantee > 0 => f.write_str(", no guarantee under constraints")?,
+            (Some(delta), Some(epsilon)) => {
+                write!(f, ", each within {delta} of the best with probability {:.4}", 1.0 - epsilon)?;
+            }
+            _ => {}
+        }
+        if self.exact > 0 {
+            write!(f, "; {} decoded exactly instead", self.exact)?;
+        }
+        if self.verified > 0 {
+            write!(
+                f,
+                "; {} verified: {} fell short, {} by more than {}, by {:.4} on average and {:.4} at most",
+                self.verified,
+                self.short,
+                self.short_by_more_than_delta,
+                self.delta.unwrap_or_default(),
+                self.mean_shortfall,
+                self.largest_shortfall
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts and checks the answers of all threads.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks {
+    share: f64,
+    tally: Arc<Mutex<Tally>>,
+}
+
+impl Checks {
+    /// What checks the answers of one tagger.
+    pub(crate) fn checker(&self, tagger: &SegmentTagger) -> Checker {
+        let exact = tagger.another().with_decoder(SegmentDecoder::Auto).with_confidences(false);
+        Checker { checks: self.clone(), exact }
+    }
+
+    /// What was counted.
+    pub(crate) fn tally(&self) -> Tally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says on stderr what the answers are worth; a closed stderr is ignored.
+    pub(crate) fn report(&self) {
+        let _ = writeln!(std::io::stderr(), "kbest: {}", self.tally());
+    }
+}
+
+/// Checks the answers of one thread.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    checks: Checks,
+    exact: SegmentTagger,
+}
+
+impl Checker {
+    /// Looks at an answer.
+    pub(crate) fn check(
+        &mut self,
+        sequence: &Sequence,
+        known: Option<&[Option<KnownTag>]>,
+        answer: &SegmentDecoded<f32>,
+    ) -> Result<()> {
+        let shortfall = if is_chosen(sequence, self.checks.share) {
+            let best = match known {
+                Some(known) => self.exact.tag_known(sequence, known, 1)?,
+                None => self.exact.tag(sequence, 1)?,
+            };
+            let score =
+                |found: &SegmentDecoded<f32>| found.segmentations.first().map_or(0.0, |one| one.score.into());
+            let (best, found): (f64, f64) = (score(&best.decoded), score(answer));
+            Some((best - found).max(0.0))
+        } else {
+            None
+        };
+        let mut tally = self.checks.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.sequences += 1;
+        match answer.guarantee {
+            Guarantee::Exact => tally.exact += 1,
+            Guarantee::None => tally.without_guarantee += 1,
+            Guarantee::Probable { epsilon, delta } => {
+                (tally.epsilon, tally.delta) = (Some(epsilon), Some(delta))
+            }
+        }
+        if let Some(shortfall) = shortfall {
+            let before = tally.mean_shortfall * tally.verified as f64;
+            tally.verified += 1;
+            tally.short += u64::from(shortfall > 0.0);
+            tally.short_by_more_than_delta += u64::from(shortfall > tally.delta.unwrap_or_default());
+            tally.mean_shortfall = (before + shortfall) / tally.verified as f64;
+            tally.largest_shortfall = tally.largest_shortfall.max(shortfall);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a sequence belongs to the share to verify: decided by its text (FNV-1a), so the same ones at each run.
+fn is_chosen(sequence: &Sequence, share: f64) -> bool {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for t in 0..sequence.len() {
+        for byte in sequence.cell(t, 0).unwrap_or_default().bytes().chain([b'\n']) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    // The upper bits of the last product are well mixed.
+    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+    share > 0.0 && (mixed as f64 / (1u64 << 53) as f64) < share || share >= 1.0
+}

@@ -1,0 +1,208 @@
+//! Upper bounds of what follows: a backward pass over the lattice with bounds in the place of explicit scores.
+//!
+//! ```text
+//! after_end[r][p]   = max over y of (edge[r][p][y] + after_enter[r][y])            after_end[T][y] = end[y]
+//! after_enter[s][y] = max over r of (node[s..r][y] + duration[r-s][y] + bound[r-s][y] + after_end[r][y])
+//! ```
+//!
+//! `bound[d][y]` is what no explicit score of that length and label exceeds, so nothing is computed for a single segment.
+//! Explicit scores in memory are taken as they are: then, and without any, these are the true completions. **Why safe.** Each term is replaced by one that is not smaller; what
+//! is forbidden besides is ignored. Sums are added in another order than the judge's, so users allow for
+//! [`SegmentLattice::rounding_slack`]. **Cost.** `T L^2 + T W L` with vectors; two tables of `T L`.
+
+use super::SegmentLattice;
+use super::lattice::Explicit;
+use crate::kernel::{Float, Loop, padded, run};
+use crate::lattice::{EdgeScores, Shape, with_edges};
+
+/// Upper bounds of what follows.
+#[derive(Debug, Default)]
+pub(super) struct Completions {
+    pub after_end: Vec<f64>, // (T + 1) x L: after a segment that ends here with this label; the first row is not used
+    pub after_enter: Vec<f64>, // T x L: after this label was entered here
+    reach: Vec<f64>,         // (T + 1) x L: after_end with the node scores before it
+    gains: Vec<f64>,         // W x L: duration and bound
+}
+
+impl Completions {
+    /// The backward pass.
+    pub(super) fn fill<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
+        let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
+        let p = lattice.prepared();
+        self.reset(positions, labels);
+        self.gains.clear();
+        self.gains.extend_from_slice(&p.durations);
+        if let Explicit::Function { bounds, .. } = &lattice.explicit {
+            self.gains.iter_mut().zip(bounds.iter()).for_each(|(gain, bound)| *gain += bound.to_f64());
+        }
+        for y in 0..labels {
+            let end = lattice.chain.end().map_or(0.0, |end| end[y].to_f64());
+            self.after_end[positions * labels + y] = end;
+            self.reach[positions * labels + y] = end + p.sums[positions * labels + y];
+        }
+        let mut entered = vec![S::FORBIDDEN; padded(labels)];
+        let mut buffer = vec![S::FORBIDDEN; padded(labels)];
+        for s in (0..positions).rev().filter(|&s| !p.closed[s]) {
+            let reach = &mut self.reach[(s + 1) * labels..];
+            let window = longest.min(positions - s) * labels;
+            if let Some(earliest) = &p.earliest {
+                // What may not start at `s` may not start further left, either.
+                for (reach, &earliest) in reach[..window].iter_mut().zip(&earliest[(s + 1) * labels..]) {
+                    *reach = if earliest > s as u32 { f64::NEG_INFINITY } else { *reach };
+                }
+            }
+            let best = &mut self.after_enter[s * labels..][..labels];
+            let (reach, gains) = (&reach[..window], &self.gains[..]);
+            match &lattice.explicit {
+                Explicit::Array { longest, scores } => {
+                    let scores = &scores[s * longest * labels..][..window];
+                    run(RaiseExplicit { best: &mut *best, reach, gains, scores });
+                }
+                _ => run(Raise { best: &mut *best, reach, gains }),
+            }
+            for y in 0..labels {
+                best[y] -= p.opening()[s * labels + y];
+                entered[y] = S::from_f64(best[y]);
+            }
+            if s == 0 {
+                break;
+            }
+            with_edges!(lattice.chain, |edges| {
+                for before in 0..labels {
+                    let row = edges.row(s, before, &mut buffer);
+                    let after = S::max_of_sum(row, &entered).to_f64();
+                    self.after_end[s * labels + before] = after;
+                    self.reach[s * labels + before] = after + p.sums[s * labels + before];
+                }
+            });
+        }
+    }
+
+    /// Without information: how many positions are left, times the most that any of them can gain. With
+    /// `rate[y] = max over d of (duration[d][y] + bound[d][y] + best edge into y) / d`, no segment gains more than the sum of
+    /// `node + rate` over its positions, and the better of nothing and a boundary's score at each.
+    pub(super) fn fill_uninformed<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
+        let bounds = bounds_of_explicit(lattice);
+        let (positions, labels) = (lattice.positions(), lattice.labels());
+        self.reset(positions, labels);
+        let edge = best_edges_into(lattice);
+        let mut rate = vec![f64::NEG_INFINITY; labels];
+        for (i, &duration) in lattice.prepared().durations.iter().enumerate() {
+            let y = i % labels;
+            let gain = duration + bounds.get(i).copied().unwrap_or(0.0) + edge[y];
+            rate[y] = rate[y].max(gain / (i / labels + 1) as f64);
+        }
+        let boundary = |i: usize| {
+            let at = |scores: &[S]| scores[i].to_f64().max(0.0);
+            lattice.boundaries.as_ref().map_or(0.0, |[begin, end]| at(begin) + at(end))
+        };
+        let nodes = lattice.chain.nodes().iter().enumerate();
+        let gains = nodes.map(|(i, node)| node.to_f64() + rate[i % labels] + boundary(i));
+        let gain = gains.fold(f64::NEG_INFINITY, f64::max);
+        let end = lattice.chain.end().map_or(0.0, |end| S::largest(end).to_f64());
+        for t in 0..=positions {
+            let left = (positions - t) as f64;
+            let ahead = if left > 0.0 { end + left * gain } else { end };
+            self.after_end[t * labels..][..labels].fill(ahead);
+            if t < positions {
+                for y in 0..labels {
+                    self.after_enter[t * labels + y] = ahead - edge[y];
+                }
+            }
+        }
+    }
+
+    fn reset(&mut self, positions: usize, labels: usize) {
+        for (table, rows) in [
+            (&mut self.after_end, positions + 1),
+            (&mut self.after_enter, positions),
+            (&mut self.reach, positions + 1),
+        ] {
+            table.clear();
+            table.resize(rows * labels, f64::NEG_INFINITY);
+        }
+    }
+}
+
+/// Raises `best[y]` to the largest `reach[d][y] + gains[d][y]`.
+pub(super) struct Raise<'a> {
+    pub best: &'a mut [f64],
+    pub reach: &'a [f64],
+    pub gains: &'a [f64],
+}
+
+impl Loop for Raise<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let labels = self.best.len();
+        for (reach, gains) in self.reach.chunks_exact(labels).zip(self.gains.chunks_exact(labels)) {
+            for y in 0..labels {
+                let value = reach[y] + gains[y];
+                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
+            }
+        }
+    }
+}
+
+/// The same with a score of each segment: `reach[d][y] + gains[d][y] + scores[d][y]`.
+struct RaiseExplicit<'a, S> {
+    best: &'a mut [f64],
+    reach: &'a [f64],
+    gains: &'a [f64],
+    scores: &'a [S],
+}
+
+impl<S: Float> Loop for RaiseExplicit<'_, S> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let labels = self.best.len();
+        let rows = self.reach.chunks_exact(labels).zip(self.gains.chunks_exact(labels));
+        for ((reach, gains), scores) in rows.zip(self.scores.chunks_exact(labels)) {
+            for y in 0..labels {
+                let value = (reach[y] + gains[y]) + scores[y].to_f64();
+                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
+            }
+        }
+    }
+}
+
+/// What no explicit score of a length and label exceeds, `W x L`; empty if there are none.
+fn bounds_of_explicit<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    let count = lattice.longest() * labels;
+    match &lattice.explicit {
+        Explicit::None => vec![],
+        Explicit::Function { bounds, .. } => bounds[..count].iter().map(|bound| bound.to_f64()).collect(),
+        Explicit::Array { longest, scores } => {
+            let mut largest = vec![f64::NEG_INFINITY; count];
+            for (s, rows) in scores.chunks_exact(longest * labels).enumerate() {
+                let legal = count.min((positions - s) * labels);
+                for (largest, score) in largest.iter_mut().zip(&rows[..legal]) {
+                    *largest = largest.max(score.to_f64());
+                }
+            }
+            largest
+        }
+    }
+}
+
+/// The best edge into each label, anywhere; 0 if there is none.
+fn best_edges_into<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    let mut best = vec![f64::NEG_INFINITY; labels];
+    let several = matches!(lattice.chain.edges().shape(), Shape::PerPosition(_) | Shape::Callback(_));
+    with_edges!(lattice.chain, |edges| {
+        for t in 1..if several { positions } else { positions.min(2) } {
+            let column = edges.bounds(t).column;
+            (0..labels).for_each(|y| best[y] = best[y].max(column.at(y).to_f64()));
+        }
+    });
+    for best in &mut best {
+        *best = if *best == f64::NEG_INFINITY { 0.0 } else { *best };
+    }
+    best
+}
