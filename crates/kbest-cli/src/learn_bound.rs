@@ -1,6 +1,7 @@
 //! `kbest learn-bound`: from a model of segments and unlabelled text to a model that can be searched faster.
 
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::output::{Output, Progress, keep_inputs};
 use crate::table::grouped;
 use crate::text::{Data, read_unlabelled};
@@ -78,6 +79,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { files, model, output, .. } = arguments;
     keep_inputs(output, files.iter().chain([model]).map(PathBuf::as_path))?;
+    interrupt::on_end_remove_unfinished(output);
     let options = BoundOptions {
         norm: arguments.norm.parse()?,
         delta: arguments.delta,

@@ -43,6 +43,18 @@ fn every_edge_shape() {
     assert_eq!(best(&forbidden.f32("edge_value", &[2], &[-7.0, -1.0])), [(vec![2, 2], 2.25)]);
     let none = sparse.i64("edge_from", &[0], &[]).i64("edge_to", &[0], &[]).f32("edge_value", &[0], &[]);
     assert_eq!(best(&none), [(vec![2, 0], 3.5)]);
+    let classes = small()
+        .without("edge")
+        .i64("edge_class_from", &[3], &[0, 1, 0])
+        .i64("edge_class_to", &[3], &[0, 1, 1])
+        .f32("edge_class_base", &[2, 2], &[-0.5, f32::NEG_INFINITY, 0.0, 8.0]);
+    assert_eq!(best(&classes), [(vec![1, 1], 9.0)]);
+    let exceptions = classes.i64("edge_from", &[2], &[0, 1]).i64("edge_to", &[2], &[1, 1]).f32(
+        "edge_value",
+        &[2],
+        &[7.0, f32::NEG_INFINITY],
+    );
+    assert_eq!(best(&exceptions), [(vec![0, 1], 9.0)]);
     // One position needs no step.
     let single = small().f32("node", &[1, 3], &[0.0, 1.0, 0.5]).f32("edge", &[0, 3, 3], &[]);
     assert_eq!(best(&single), [(vec![1], 1.0)]);

@@ -153,6 +153,23 @@ fn keys_that_do_not_fit_together() {
     refused(&sparse.clone().i64("edge_to", &[2], &[0, 1]).bytes(), "`edge_to`");
     refused(&sparse.clone().f32("edge_base", &[2], &[0.0; 2]).bytes(), "scalar");
     refused(&sparse.clone().f32("edge_base", &[], &[f32::NAN]).bytes(), "NaN");
+    let classes = sparse
+        .clone()
+        .without("edge_base")
+        .i64("edge_class_from", &[3], &[0, 0, 1])
+        .i64("edge_class_to", &[3], &[0, 0, 0])
+        .f32("edge_class_base", &[2, 1], &[0.0, 1.0]);
+    assert_eq!(decode_bytes(&classes.bytes(), &[]).0, 0);
+    for key in ["edge_class_from", "edge_class_to", "edge_class_base", "edge_to"] {
+        refused(&classes.clone().without(key).bytes(), &format!("missing key `{key}`"));
+    }
+    refused(&classes.clone().f32("edge_base", &[], &[0.0]).bytes(), "got both `edge_base`");
+    refused(&classes.clone().f32("edge", &[3, 3], &[0.0; 9]).bytes(), "got both `edge`");
+    refused(&classes.clone().i64("edge_class_from", &[3], &[0, 0, 2]).bytes(), "from 0 to 1, got 2");
+    refused(&classes.clone().i64("edge_class_to", &[2], &[0, 0]).bytes(), "`edge_class_to`");
+    refused(&classes.clone().f32("edge_class_base", &[2], &[0.0, 0.0]).bytes(), "(C, D)");
+    refused(&classes.clone().f32("edge_class_base", &[0, 1], &[]).bytes(), "(C, D)");
+    refused(&classes.f32("edge_class_base", &[2, 1], &[0.0, f32::INFINITY]).bytes(), "class 1 to class 0");
     let twice = sparse.i64("edge_from", &[2], &[0, 0]).i64("edge_to", &[2], &[1, 1]);
     refused(&twice.f32("edge_value", &[2], &[0.0; 2]).bytes(), "twice");
 }

@@ -95,7 +95,8 @@
 //! [`Lattice::force`]). **Objects and threads.** A lattice borrows its edges or shares them by `Arc`
 //! ([`lattice::Held`]); edges and models are shared by threads, scratch memory is not.
 //!
-//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`].
+//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`]; models of them, from labelled
+//! text: `train::SegmentTrainingSet`, `SegmentTagger`.
 //!
 //! # Text
 //!

@@ -54,6 +54,17 @@ impl Keys {
         array.into_scores().map_err(|problem| self.error(key, problem))
     }
 
+    /// Checks that none of several keys is missing.
+    fn all_of(&self, needed: &[&str]) -> Result<()> {
+        match needed.iter().find(|key| !self.has(key)) {
+            None => Ok(()),
+            Some(key) => {
+                let problem = format!("missing key `{key}`: expected all of {}", needed.join(", "));
+                Err(Failure::input(&self.0.file, problem))
+            }
+        }
+    }
+
     fn indices(&self, key: &str, array: Array, largest: usize) -> Result<Vec<u32>> {
         array.into_indices(largest).map_err(|problem| self.error(key, problem))
     }
@@ -154,21 +165,30 @@ impl<S: Float> Batch<S> {
 
 /// The keys of sparse edges.
 const SPARSE: [&str; 4] = ["edge_base", "edge_from", "edge_to", "edge_value"];
+/// The keys of edges in classes, which may have those of listed pairs, too.
+const CLASSES: [&str; 3] = ["edge_class_from", "edge_class_to", "edge_class_base"];
 
 fn edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result<Edges<S>> {
+    let classes = CLASSES.into_iter().find(|key| keys.has(key));
     let sparse = SPARSE.into_iter().find(|key| keys.has(key));
-    match (keys.has("edge"), sparse) {
-        (true, Some(key)) => {
-            let problem =
-                format!("expected either `edge` or {}, got both `edge` and `{key}`", SPARSE.join(", "));
+    let base = classes.filter(|_| keys.has("edge_base")).map(|_| "edge_base");
+    let both = match keys.has("edge") {
+        true => sparse.or(classes).map(|key| ("edge", key)),
+        false => base.and(classes).map(|key| ("edge_base", key)),
+    };
+    let choices = || format!("`edge`, or {}, or {}", SPARSE.join(", "), CLASSES.join(", "));
+    if let Some((one, other)) = both {
+        let problem = format!("expected either {}, got both `{one}` and `{other}`", choices());
+        return Err(Failure::input(&keys.0.file, problem));
+    }
+    match (keys.has("edge"), classes, sparse) {
+        (true, ..) => dense_edges(keys, rows, labels),
+        (false, Some(_), _) => class_edges(keys, labels),
+        (false, None, Some(_)) => sparse_edges(keys, labels),
+        (false, None, None) => {
+            let problem = format!("missing edge scores: expected key {}", choices());
             Err(Failure::input(&keys.0.file, problem))
         }
-        (false, None) => {
-            let problem = format!("missing edge scores: expected key `edge`, or {}", SPARSE.join(", "));
-            Err(Failure::input(&keys.0.file, problem))
-        }
-        (true, None) => dense_edges(keys, rows, labels),
-        (false, Some(_)) => sparse_edges(keys, labels),
     }
 }
 
@@ -191,14 +211,48 @@ fn dense_edges<S: Scores>(keys: &mut Keys, rows: usize, labels: usize) -> Result
 }
 
 fn sparse_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
-    for key in SPARSE {
-        if !keys.has(key) {
-            let problem = format!("missing key `{key}`: expected all of {}", SPARSE.join(", "));
-            return Err(Failure::input(&keys.0.file, problem));
-        }
+    keys.all_of(&SPARSE)?;
+    let (from, to, values) = listed_pairs(keys, labels)?;
+    let base = keys.take("edge_base").expect("checked above");
+    if base.shape.iter().product::<usize>() != 1 {
+        let got = base.shape_text();
+        return Err(keys.error("edge_base", format!("expected a scalar, got shape {got}")));
     }
+    let base: Vec<S> = keys.scores("edge_base", base)?;
+    Edges::sparse(labels, base[0], &from, &to, &values).map_err(|error| keys.error("edge_value", error))
+}
+
+fn class_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
+    keys.all_of(&CLASSES)?;
+    let base = keys.take("edge_class_base").expect("checked above");
+    let (origins, targets) = match base.shape[..] {
+        [origins, targets] if origins > 0 && targets > 0 => (origins, targets),
+        _ => {
+            let got = base.shape_text();
+            return Err(keys.error("edge_class_base", format!("expected shape (C, D), got {got}")));
+        }
+    };
+    let base: Vec<S> = keys.scores("edge_class_base", base)?;
+    let mut classes = |key: &str, classes: usize| {
+        let array = keys.shaped(key, "shape (L,)", &[&[labels]])?.expect("checked above");
+        keys.indices(key, array, classes - 1)
+    };
+    let (from_class, to_class) = (classes("edge_class_from", origins)?, classes("edge_class_to", targets)?);
+    let pairs = if SPARSE[1..].iter().any(|key| keys.has(key)) {
+        keys.all_of(&SPARSE[1..])?;
+        listed_pairs(keys, labels)?
+    } else {
+        Default::default()
+    };
+    let (from, to, values) = &pairs;
+    let edges = Edges::classes(&from_class, &to_class, &base, targets, (from, to, values));
+    edges.map_err(|error| keys.error("edge_class_base", error))
+}
+
+/// `edge_from`, `edge_to` and `edge_value`, all of which the file has.
+fn listed_pairs<S: Scores>(keys: &mut Keys, labels: usize) -> Result<(Vec<u32>, Vec<u32>, Vec<S>)> {
     let mut list = |key: &str, length: Option<usize>| {
-        let array = keys.take(key).expect("checked above");
+        let array = keys.take(key).expect("checked by the caller");
         let fits = array.shape.len() == 1 && length.is_none_or(|n| array.shape[0] == n);
         if fits {
             return Ok(array);
@@ -211,14 +265,7 @@ fn sparse_edges<S: Scores>(keys: &mut Keys, labels: usize) -> Result<Edges<S>> {
     let (from, to) = (list("edge_from", length)?, list("edge_to", length)?);
     let from = keys.indices("edge_from", from, labels - 1)?;
     let to = keys.indices("edge_to", to, labels - 1)?;
-    let values: Vec<S> = keys.scores("edge_value", values)?;
-    let base = keys.take("edge_base").expect("checked above");
-    if base.shape.iter().product::<usize>() != 1 {
-        let got = base.shape_text();
-        return Err(keys.error("edge_base", format!("expected a scalar, got shape {got}")));
-    }
-    let base: Vec<S> = keys.scores("edge_base", base)?;
-    Edges::sparse(labels, base[0], &from, &to, &values).map_err(|error| keys.error("edge_value", error))
+    Ok((from, to, keys.scores("edge_value", values)?))
 }
 
 /// Labels by mean node score over the valid positions, best first; ties in label order. Forbidden nodes count as the

@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Every key a file may contain.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 16] = [
     "node",
     "lengths",
     "edge",
@@ -24,6 +24,9 @@ const KEYS: [&str; 13] = [
     "edge_from",
     "edge_to",
     "edge_value",
+    "edge_class_from",
+    "edge_class_to",
+    "edge_class_base",
     "start",
     "end",
     "allowed",
@@ -56,7 +59,13 @@ or sparse:
   edge_base    scalar                score of every pair not listed
   edge_from,   (n,) int              the listed pairs
   edge_to
-  edge_value   (n,)                  and their scores";
+  edge_value   (n,)                  and their scores
+or in classes of labels, with listed pairs as exceptions (or without):
+  edge_class_from, edge_class_to     the class of each label as origin and
+               (L,) int              as target, from 0
+  edge_class_base
+               (C, D)                score of a pair of classes, unless
+                                     edge_from, edge_to, edge_value list it";
 
 /// Where the lattices come from.
 #[derive(Debug, Args)]

@@ -99,3 +99,41 @@ fn at(file: &str, line: u64, failure: Failure) -> Failure {
         other => other,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may fail this way
+mod tests {
+    use super::*;
+    use kbest::columns::ReaderOptions;
+    use std::io::Cursor;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A panic in a thread neither hangs nor swallows what comes before it.
+    #[test]
+    fn a_panic_comes_after_whole_sentences() {
+        let sentence = |i: usize| format!("w{i}\nx\n\n");
+        for threads in [1, 2, 5] {
+            let text: String = (0..5000).map(sentence).collect();
+            let options = ReaderOptions::columns();
+            let mut reader = Reader::new(Cursor::new(text.into_bytes()), "text", &options).unwrap();
+            let worker = |_| {
+                |sequence: &Sequence, out: &mut Vec<u8>| {
+                    let cells: Vec<&str> = (0..2).map(|t| sequence.cell(t, 0).unwrap()).collect();
+                    assert!(cells[0] != "w3456", "too much");
+                    out.extend(format!("{}\n{}\n\n", cells[0], cells[1]).bytes());
+                    Ok(())
+                }
+            };
+            let mut written = Vec::new();
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                in_order(&mut reader, (0..threads).map(worker).collect(), |answered| {
+                    written.extend(&answered.text);
+                    Ok(())
+                })
+            }));
+            assert!(caught.is_err(), "{threads} threads");
+            let expected: String = (0..3456).map(sentence).collect();
+            assert_eq!(String::from_utf8(written).unwrap(), expected, "{threads} threads");
+        }
+    }
+}

@@ -208,7 +208,7 @@ pub(super) fn write<L: AsRef<str>>(
         "rank" | "score" => extras.candidate.is_some(),
         "probability" => extras.probability.is_some(),
         "marginals" => extras.confidences.is_some(),
-        "gold" => columns.first().is_some() && sequence.is_labelled(),
+        "gold" => !columns.is_empty() && sequence.is_labelled(),
         _ => (1..columns.len()).any(|i| key == format!("tags{}", i + 1)),
     };
     for (key, value) in sequence.keys().filter(|(key, _)| !ours(key)) {

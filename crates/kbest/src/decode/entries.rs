@@ -1,5 +1,6 @@
 //! One step over the edges, whatever their shape: for searches that make it themselves, such as those of segments.
 
+use super::forward::StepBuffer;
 use super::viterbi_simd::{dense_step, row_step};
 use super::viterbi_sparse::sparse_step;
 use crate::kernel::{Float, LANES, padded};
@@ -12,23 +13,24 @@ pub(crate) fn best_entries<S: Float>(
     t: usize,
     alpha: &[S],
     out: &mut [S],
-    buffer: &mut [S],
+    buffer: &mut StepBuffer<S>,
 ) {
-    let mut sparse = |edges: &SparseEdges<S>, out: &mut [S]| {
+    let sparse = |edges: &SparseEdges<S>, out: &mut [S], buffer: &mut StepBuffer<S>| {
         let labels = edges.labels();
-        if edges.exceptions() + labels < labels * padded(labels) / LANES {
-            sparse_step(edges, &alpha[..labels], &mut out[..labels]);
+        if edges.exceptions() + labels + edges.class_scores().len() / LANES < labels * padded(labels) / LANES
+        {
+            sparse_step(edges, &alpha[..labels], &mut out[..labels], buffer);
         } else {
-            row_step(edges, t, &alpha[..labels], out, buffer);
+            row_step(edges, t, &alpha[..labels], out, &mut buffer.row);
         }
     };
     match lattice.edges().shape() {
         Shape::Dense(edges) => dense_step(edges, alpha, out),
-        Shape::Sparse(edges) => sparse(edges, out),
+        Shape::Sparse(edges) => sparse(edges, out, buffer),
         Shape::PerPosition(matrices) => match PerPositionView::new(matrices, lattice.selection()).matrix(t) {
             Matrix::Dense(edges) => dense_step(edges, alpha, out),
-            Matrix::Sparse(edges) => sparse(edges, out),
+            Matrix::Sparse(edges) => sparse(edges, out, buffer),
         },
-        Shape::Callback(edges) => row_step(edges, t, &alpha[..lattice.labels()], out, buffer),
+        Shape::Callback(edges) => row_step(edges, t, &alpha[..lattice.labels()], out, &mut buffer.row),
     }
 }

@@ -4,6 +4,7 @@
 //! back pointers. The winner of each step is found again on the way back, which costs one column per position; keeping
 //! the argmax out of the inner loop saves far more.
 
+use super::class_step::ClassLists;
 use super::path_space::{Columns, Survivors};
 use super::{Decoded, Tally};
 use crate::error::{Error, Result};
@@ -14,9 +15,23 @@ use crate::lattice::{EdgeScores, Lattice};
 /// Forward scores of one lattice.
 #[derive(Debug, Default)]
 pub(crate) struct Forward<S> {
-    alpha: AlignedVec<S>,  // T x stride, padded with minus infinity
-    buffer: AlignedVec<S>, // stride
+    alpha: AlignedVec<S>, // T x stride, padded with minus infinity
+    buffer: StepBuffer<S>,
     stride: usize,
+}
+
+/// Memory of one step over the edges.
+#[derive(Debug, Default)]
+pub(crate) struct StepBuffer<S> {
+    pub(crate) row: AlignedVec<S>, // padded to whole vectors
+    pub(super) classes: ClassLists<S>,
+}
+
+impl<S: Float> StepBuffer<S> {
+    /// Prepares for this many labels.
+    pub(crate) fn reset(&mut self, labels: usize) {
+        self.row.reset(padded(labels), S::FORBIDDEN);
+    }
 }
 
 impl<S: Float> Forward<S> {
@@ -26,12 +41,12 @@ impl<S: Float> Forward<S> {
         &mut self,
         lattice: &Lattice<'_, S>,
         tally: &mut impl Tally,
-        mut step: impl FnMut(usize, &[S], &mut [S], &mut [S]),
+        mut step: impl FnMut(usize, &[S], &mut [S], &mut StepBuffer<S>),
     ) {
         let (positions, labels) = (lattice.positions(), lattice.labels());
         self.stride = padded(labels);
         self.alpha.resize_for_overwrite(positions * self.stride);
-        self.buffer.reset(self.stride, S::FORBIDDEN);
+        self.buffer.reset(labels);
         tally.round();
         for t in 0..positions {
             let (done, rest) = self.alpha.split_at_mut(t * self.stride);
@@ -64,7 +79,7 @@ impl<S: Float> Forward<S> {
         out: &mut Decoded<S>,
     ) -> Result<()> {
         let (positions, labels) = (lattice.positions(), lattice.labels());
-        let Forward { alpha, buffer, stride } = self;
+        let Forward { alpha, buffer: StepBuffer { row: buffer, .. }, stride } = self;
         let at = |t: usize| &alpha[t * *stride..(t + 1) * *stride];
         buffer.copy_from_slice(at(positions - 1));
         if let Some(end) = lattice.end() {

@@ -50,7 +50,14 @@ impl<S: Float> GatherEdges<S> for SparseEdges<S> {
             }
             return out;
         }
-        out.fill(self.base());
+        match self.only_base() {
+            Some(base) => out.fill(base),
+            None => {
+                for (slot, &y) in out.iter_mut().zip(targets.labels) {
+                    *slot = self.base(p, y as usize);
+                }
+            }
+        }
         for (&y, &w) in to.iter().zip(scores) {
             if let Some(slot) = out.get_mut(targets.slots[y as usize] as usize) {
                 *slot = w;
@@ -134,9 +141,17 @@ mod tests {
         let copy = scores.clone();
         let callback = Edges::callback(5, move |_, p, y| copy[p * 5 + y], |_| 25.0, 25.0).unwrap();
         let mixed = Edges::per_position(vec![sparse(), dense()]).unwrap();
+        let classes = {
+            let base = |p: u32, y: u32| if (p + y) % 2 == 0 { 4.0 } else { 0.0 };
+            let listed: Vec<u32> = (0..25).filter(|&i| scores[i as usize] != base(i / 5, i % 5)).collect();
+            let (from, to): (Vec<_>, Vec<_>) = listed.iter().map(|i| (i / 5, i % 5)).unzip();
+            let values: Vec<f32> = listed.iter().map(|&i| scores[i as usize]).collect();
+            let parity = [0, 1, 0, 1, 0];
+            Edges::classes(&parity, &parity, &[4.0, 0.0, 0.0, 4.0], 2, (&from, &to, &values)).unwrap()
+        };
         let mut list = TargetList::default();
         list.reset(5);
-        for edges in [dense(), sparse(), callback, mixed] {
+        for edges in [dense(), sparse(), classes, callback, mixed] {
             let lattice = Lattice::new(vec![0.0; 10], &edges).unwrap();
             for labels in [vec![0, 1, 2], vec![4, 1], vec![], vec![0, 1, 2, 3, 4], vec![3]] {
                 list.fill(labels.iter().copied());

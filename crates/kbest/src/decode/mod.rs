@@ -17,6 +17,7 @@ mod beam;
 mod by_score;
 mod carpediem;
 mod catalogue;
+mod class_step;
 mod counters;
 mod degenerate_lattice;
 mod entries;
@@ -60,6 +61,7 @@ pub use viterbi_sparse::ViterbiSparse;
 
 pub(crate) use counters::Tally;
 pub(crate) use entries::best_entries;
+pub(crate) use forward::StepBuffer;
 pub(crate) use shell::{Algorithm, Job};
 pub(crate) use trace_back::lowest_best;
 

@@ -31,17 +31,21 @@ pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>,
     match lattice.edges().shape() {
         Shape::Dense(edges) => forward.fill(lattice, tally, |_, alpha, out, _| dense_step(edges, alpha, out)),
         Shape::Sparse(edges) => {
-            forward.fill(lattice, tally, |t, alpha, out, buffer| row_step(edges, t, alpha, out, buffer));
+            forward.fill(lattice, tally, |t, alpha, out, buffer| {
+                row_step(edges, t, alpha, out, &mut buffer.row)
+            });
         }
         Shape::PerPosition(matrices) => {
             let view = PerPositionView::new(matrices, lattice.selection());
             forward.fill(lattice, tally, |t, alpha, out, buffer| match view.matrix(t) {
                 Matrix::Dense(edges) => dense_step(edges, alpha, out),
-                Matrix::Sparse(edges) => row_step(edges, t, alpha, out, buffer),
+                Matrix::Sparse(edges) => row_step(edges, t, alpha, out, &mut buffer.row),
             });
         }
         Shape::Callback(edges) => {
-            forward.fill(lattice, tally, |t, alpha, out, buffer| row_step(edges, t, alpha, out, buffer));
+            forward.fill(lattice, tally, |t, alpha, out, buffer| {
+                row_step(edges, t, alpha, out, &mut buffer.row)
+            });
         }
     }
     tally.edges(lattice.positions().saturating_sub(1) * lattice.labels() * lattice.labels());

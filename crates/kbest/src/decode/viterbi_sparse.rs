@@ -1,15 +1,17 @@
-//! Exact Viterbi on edges that are one base value with exceptions.
+//! Exact Viterbi on edges that are base values with exceptions: one base value, or one for each pair of classes.
 //!
 //! ```text
 //! max over p of (alpha[p] + edge[p][y]) = max( alpha[p'] + base,  max over exceptions p of y of (alpha[p] + edge[p][y]) )
 //! ```
 //!
 //! where `p'` is the best label that is not an exception of `y`: nearly always the best or second best of all, so a
-//! short list of the best alphas is walked until one fits. **Cost.** `T (L + exceptions)`, whatever the scores are: the
+//! short list of the best alphas is walked until one fits. With classes ([`super::class_step`]) each class of targets has
+//! such a list. **Cost.** `T (L + exceptions)`, and the pairs of classes, whatever the scores are: the
 //! safety net for trained models, which have never seen most label pairs. **When not.** Dense edges, where everything
 //! is an exception.
 
-use super::forward::Forward;
+use super::class_step::class_step;
+use super::forward::{Forward, StepBuffer};
 use super::gather::GatherEdges;
 use super::viterbi_simd;
 use super::{Algorithm, Job, Tally};
@@ -18,7 +20,7 @@ use crate::kernel::Float;
 use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges};
 
 /// How many of the best labels are listed; after them, all labels are tried.
-const BEST: usize = 8;
+pub(super) const BEST: usize = 8;
 
 /// Viterbi for sparse edges. Edges without a base value (callbacks) are read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,17 +61,28 @@ fn fill_from<'e, S: Float>(
     forward: &mut Forward<S>,
     tally: &mut impl Tally,
 ) {
-    forward.fill(lattice, tally, |t, alpha, out, _| sparse_step(edges(t), alpha, out));
+    let labels = lattice.labels();
+    forward.fill(lattice, tally, |t, alpha, out, buffer| {
+        sparse_step(edges(t), &alpha[..labels], &mut out[..labels], buffer);
+    });
     for t in 1..lattice.positions() {
-        tally.edges(edges(t).exceptions() + lattice.labels()); // every exception, and the base once per label
+        let (origins, targets) = edges(t).classes();
+        let classes = if edges(t).only_base().is_some() { 0 } else { origins * targets };
+        // Every exception, the base once per label, and every pair of classes.
+        tally.edges(edges(t).exceptions() + labels + classes);
     }
 }
 
 /// `out[y] = max over p of (alpha[p] + edge[p][y])`.
-pub(super) fn sparse_step<S: Float>(edges: &SparseEdges<S>, alpha: &[S], out: &mut [S]) {
+pub(super) fn sparse_step<S: Float>(
+    edges: &SparseEdges<S>,
+    alpha: &[S],
+    out: &mut [S],
+    buffer: &mut StepBuffer<S>,
+) {
+    let Some(base) = edges.only_base() else { return class_step(edges, alpha, out, &mut buffer.classes) };
     let (best, found) = best_labels(alpha);
     let best = &best[..found];
-    let base = edges.base();
     for y in 0..edges.labels() {
         let (from, scores) = edges.entering(y);
         let mut value = S::FORBIDDEN;

@@ -3,6 +3,10 @@
 /// With more labels than this, the bits would take more memory than they are worth (32 MiB).
 const LARGEST: usize = 1 << 14;
 
+/// With more labels than this, and fewer exceptions per label than [`SHORT`], a search in the list is as fast.
+const LARGE: usize = 1 << 12;
+const SHORT: usize = 4;
+
 /// One bit per label pair, and where the exceptions of each word of bits begin in the list of their row.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap {
@@ -12,9 +16,10 @@ pub(super) struct Bitmap {
 }
 
 impl Bitmap {
-    /// From the exceptions of every row, ascending; `None` if there are too many labels.
+    /// From the exceptions of every row, ascending; `None` if it would take too much memory.
     pub(super) fn new<'a>(labels: usize, leaving: impl Fn(usize) -> &'a [u32]) -> Option<Self> {
-        if labels > LARGEST {
+        let exceptions = || (0..labels).map(|p| leaving(p).len()).sum::<usize>();
+        if labels > LARGEST || (labels > LARGE && exceptions() < SHORT * labels) {
             return None;
         }
         let per_row = labels.div_ceil(64);

@@ -18,6 +18,7 @@
 
 pub(super) mod changes;
 
+use super::base::Line;
 use super::{BoundsView, DenseEdges, EdgeScores, Lattice, Matrix, PerLabel, Shape, SparseEdges};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -137,34 +138,51 @@ impl<S: Float> DegenerateBounds<S> {
     }
 
     pub(super) fn of_sparse(matrix: &SparseEdges<S>, ranking: &Ranking) -> Self {
-        let labels = ranking.order.len();
         let mut bounds = Self::empty(ranking);
-        for y in 0..labels {
-            Self::fill_sparse(matrix.base(), matrix.leaving(y), ranking, &mut bounds.to_rest, y);
-            Self::fill_sparse(matrix.base(), matrix.entering(y), ranking, &mut bounds.from_rest, y);
-        }
+        let base = matrix.bases();
+        let labels = 0..ranking.order.len();
+        let rows = labels.clone().map(|p| (base.origin(p), base.row(p), matrix.leaving(p)));
+        Self::fill_sparse(rows, ranking, &mut bounds.to_rest);
+        let columns = labels.map(|y| (base.target(y), base.column(y), matrix.entering(y)));
+        Self::fill_sparse(columns, ranking, &mut bounds.from_rest);
         bounds.fill_between(ranking);
         bounds
     }
 
-    /// The maxima of one row or column, which is the base except for some exceptions.
-    fn fill_sparse(base: S, list: (&[u32], &[S]), ranking: &Ranking, out: &mut [S], y: usize) {
+    /// The maxima of all rows or columns, each with its class, its base and its exceptions.
+    fn fill_sparse<'a>(
+        lines: impl Iterator<Item = (usize, Line<'a, S>, (&'a [u32], &'a [S]))>,
+        ranking: &Ranking,
+        out: &mut [S],
+    ) {
         let labels = ranking.order.len();
-        let mut members = [0usize; usize::BITS as usize]; // exceptions by the last level whose rest holds them
-        for (&other, &w) in list.0.iter().zip(list.1) {
-            if let Some(level) = ranking.last_level_at_rest(other as usize) {
-                members[level] += 1;
-                let slot = &mut out[level * labels + y];
-                *slot = slot.larger(w);
+        let mut sizes: Vec<Vec<u32>> = Vec::new(); // by level: the labels of its rest in each class
+        let mut best: Vec<Vec<usize>> = Vec::new(); // by class of the line, then level: the best class of the rest
+        for (y, (class, line, list)) in lines.enumerate() {
+            if sizes.is_empty() {
+                let count = |level| line.count(ranking.order[ranking.cut(level)..].iter());
+                sizes.extend((0..ranking.levels()).map(count));
             }
-        }
-        let (mut best, mut count) = (S::FORBIDDEN, 0);
-        for level in (0..ranking.levels()).rev() {
-            best = best.larger(out[level * labels + y]);
-            count += members[level];
-            // A list that names the whole rest leaves no edge at the base.
-            let all_named = count == labels - ranking.cut(level);
-            out[level * labels + y] = if all_named { best } else { best.larger(base) };
+            if best.len() <= class {
+                best.resize(class + 1, Vec::new());
+            }
+            if best[class].is_empty() {
+                best[class].extend(sizes.iter().map(|sizes| line.best_among(sizes)));
+            }
+            for (&other, &w) in list.0.iter().zip(list.1) {
+                if let Some(level) = ranking.last_level_at_rest(other as usize) {
+                    let slot = &mut out[level * labels + y];
+                    *slot = slot.larger(w);
+                }
+            }
+            let mut largest = S::FORBIDDEN;
+            for level in (0..ranking.levels()).rev() {
+                largest = largest.larger(out[level * labels + y]);
+                let at_rest = |other: &u32| ranking.last_level_at_rest(*other as usize) >= Some(level);
+                let exceptions = list.0.iter().copied().filter(at_rest);
+                let base = line.largest_among(&sizes[level], best[class][level], exceptions);
+                out[level * labels + y] = largest.larger(base);
+            }
         }
     }
 
@@ -278,6 +296,30 @@ mod tests {
         Edges::sparse(labels, base, &from, &to, &values).unwrap()
     }
 
+    /// The same edges in classes, with as many exceptions as that takes.
+    pub(super) fn classes(labels: usize, scores: &[f64]) -> Edges<f64> {
+        let class = |y: usize, count: usize| (y * 5 % 7 % count) as u32;
+        let (from, to): (Vec<u32>, Vec<u32>) = (0..labels).map(|y| (class(y, 3), class(y, 4))).unzip();
+        let base: Vec<f64> = (0..12).map(|i| [0.0, -2.0, 5.0, f64::NEG_INFINITY, 1.0][i * 3 % 5]).collect();
+        let base_of = |i: usize| base[(from[i / labels] * 4 + to[i % labels]) as usize];
+        let listed: Vec<usize> = (0..scores.len()).filter(|&i| scores[i] != base_of(i)).collect();
+        let exceptions_from: Vec<u32> = listed.iter().map(|i| (i / labels) as u32).collect();
+        let exceptions_to: Vec<u32> = listed.iter().map(|i| (i % labels) as u32).collect();
+        let values: Vec<f64> = listed.iter().map(|&i| scores[i]).collect();
+        Edges::classes(&from, &to, &base, 4, (&exceptions_from, &exceptions_to, &values)).unwrap()
+    }
+
+    /// Scores of which most are those of the classes.
+    pub(super) fn scores_by_class(labels: usize) -> Vec<f64> {
+        let edges = classes(labels, &vec![1.0; labels * labels]);
+        let Shape::Sparse(edges) = edges.shape() else { panic!("edges in classes are sparse") };
+        let score = |i: usize| match i % 11 {
+            0 => i as f64 % 5.0,
+            _ => edges.base(i / labels, i % labels),
+        };
+        (0..labels * labels).map(score).collect()
+    }
+
     /// All maxima are those over the members.
     pub(super) fn check(edges: &Edges<f64>, scores: &[f64]) {
         let labels = edges.labels();
@@ -308,6 +350,10 @@ mod tests {
             let order: Vec<u32> = (0..labels as u32).rev().collect();
             check(&Edges::dense(labels, scores.clone()).unwrap(), &scores);
             check(&Edges::dense(labels, scores.clone()).unwrap().ranked(order.clone()).unwrap(), &scores);
+            for scores in [scores_by_class(labels), scores.clone(), vec![-1.0; labels * labels]] {
+                check(&classes(labels, &scores), &scores);
+                check(&classes(labels, &scores).ranked(order.clone()).unwrap(), &scores);
+            }
             for base in [0.0, 3.0, f64::NEG_INFINITY, 99.0] {
                 check(&sparse(labels, &scores, base), &scores);
                 check(&sparse(labels, &scores, base).ranked(order.clone()).unwrap(), &scores);

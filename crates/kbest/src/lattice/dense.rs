@@ -4,6 +4,7 @@
 //! without a ragged tail. Row and column maxima are computed at once; a sparse view (base value and exceptions) is made
 //! when first needed.
 
+use super::base::Base;
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
 use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude, magnitude_of_legal};
 use crate::error::{Error, Result};
@@ -143,7 +144,7 @@ impl<S: Float> DenseEdges<S> {
                     .filter(move |&(_, &w)| w != base)
                     .map(move |(y, &w)| (p as u32, y as u32, w))
             });
-            SparseEdges::from_sorted(self.labels, base, exceptions)
+            SparseEdges::from_sorted(self.labels, Base::one(self.labels, base), exceptions)
         })
     }
 

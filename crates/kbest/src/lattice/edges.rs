@@ -4,6 +4,7 @@
 //! two sequences ([`Edges::add`]). Decoders match on the shape once per sequence (`with_edges!`) and run code compiled
 //! for it, so no inner loop asks what shape its edges have.
 
+use super::base::Base;
 use super::bounds::{BoundsView, Change};
 use super::degenerate::changes::GroupMaxima;
 use super::degenerate::{DegenerateBounds, Ranking};
@@ -51,7 +52,8 @@ pub(super) fn collect_column<'b, S: Float>(
 pub enum Shape<S: Float> {
     /// One matrix.
     Dense(DenseEdges<S>),
-    /// One base value and exceptions; if the base is minus infinity, all other edges are forbidden.
+    /// One base value, or one for each pair of classes, and exceptions; where the base is minus infinity, all other edges
+    /// are forbidden.
     Sparse(SparseEdges<S>),
     /// A few matrices, selected by position.
     PerPosition(PerPositionEdges<S>),
@@ -91,6 +93,40 @@ impl<S: Float> Edges<S> {
     /// [`Error::IllegalScore`].
     pub fn sparse(labels: usize, base: S, from: &[u32], to: &[u32], scores: &[S]) -> Result<Self> {
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::new(labels, base, from, to, scores)?)))
+    }
+
+    /// Edges in classes: `from[p]` and `to[y]` are the classes of a label as origin and as target, and the pair of `p` and
+    /// `y` scores `base[from[p]][to[y]]`, unless it is one of the exceptions `(from, to, score)`. An exception replaces
+    /// the base, and may allow what the base forbids.
+    ///
+    /// `base` holds its rows one after another, each with a score for every class of targets; `targets` is their number.
+    /// These are sparse edges, too: those of [`Edges::sparse`] have one class.
+    ///
+    /// ```
+    /// use kbest::{Edges, Lattice};
+    /// // O B-X I-X B-Y I-Y: no I, except after B or I of the same type.
+    /// let no = f32::NEG_INFINITY;
+    /// let exceptions = (&[1, 2, 3, 4][..], &[2, 2, 4, 4][..], &[0.0; 4][..]);
+    /// let edges = Edges::classes(&[0; 5], &[0, 0, 1, 0, 1], &[0.0, no], 2, exceptions)?;
+    /// let lattice = Lattice::new(vec![1.0f32; 15], &edges)?;
+    /// assert_eq!(lattice.path_score(&[0, 1, 2])?, 3.0);
+    /// assert_eq!(lattice.path_score(&[0, 1, 4])?, no);
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for arrays of unsuitable lengths, classes that do not exist, or a pair listed twice,
+    /// [`Error::LabelOutOfRange`], [`Error::IllegalScore`].
+    pub fn classes(
+        from: &[u32],
+        to: &[u32],
+        base: &[S],
+        targets: usize,
+        exceptions: (&[u32], &[u32], &[S]),
+    ) -> Result<Self> {
+        let base = Base::classes(from, to, base, targets)?;
+        let edges = SparseEdges::with_base(from.len(), base, exceptions.0, exceptions.1, exceptions.2)?;
+        Ok(Self::from_shape(Shape::Sparse(edges)))
     }
 
     /// The same score for every pair of labels: sparse edges without exceptions.
@@ -405,10 +441,17 @@ mod tests {
         let sparse = || {
             Edges::sparse(3, 0.0, &[2, 0, 1, 1], &[2, 1, 2, 0], &[1.0, 3.0, f64::NEG_INFINITY, -2.0]).unwrap()
         };
+        // Origins 0 and 2 are one class, and targets 1 and 2.
+        let classes = || {
+            let exceptions = (&[0, 1, 2][..], &[1, 1, 2][..], &[3.0, 0.0, 1.0][..]);
+            Edges::classes(&[0, 1, 0], &[0, 1, 1], &[0.0, 0.0, -2.0, f64::NEG_INFINITY], 2, exceptions)
+                .unwrap()
+        };
         let copy = scores.clone();
         let callback = Edges::callback(3, move |_, p, y| copy[p * 3 + y], |_| 3.0, 3.0).unwrap();
         let mixed = Edges::per_position(vec![sparse(), dense()]).unwrap();
-        for edges in [dense(), sparse(), callback, mixed] {
+        let others = Edges::per_position(vec![classes(), dense()]).unwrap();
+        for edges in [dense(), sparse(), classes(), callback, mixed, others] {
             let lattice = Lattice::new(vec![0.0; 9], &edges).unwrap();
             let mut buffer = vec![9.0; 16];
             with_edges!(lattice, |view| {

@@ -32,6 +32,7 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod base;
 mod bitmap;
 mod bounds;
 mod callback;
@@ -55,7 +56,7 @@ pub use sparse::SparseEdges;
 
 pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
-pub(crate) use potentials::{DenseFactors, SparseFactors};
+pub(crate) use potentials::{ClassFactors, DenseFactors, SparseFactors};
 
 use crate::error::{Error, Result};
 use crate::kernel::Float;

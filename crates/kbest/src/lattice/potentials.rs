@@ -15,7 +15,6 @@
 //! **Cost.** `L^2` exponentials and a copy of the matrix, on first use; a transposed copy for sums that run backward.
 //! For sparse edges, only the exceptions.
 
-use super::SparseEdges;
 use crate::kernel::{AlignedVec, Float, exp_rows, padded};
 
 /// The factors of a dense matrix in one direction: rows are the labels summed over.
@@ -107,32 +106,80 @@ fn lost_at_most<S: Float>() -> f64 {
     2.0 * S::SMALLEST_NORMAL
 }
 
+/// The factors of base scores by class in one direction:
+///
+/// ```text
+/// factor[c][d] = exp(base[c][d] - largest[d]),   largest[d] = max over c of base[c][d]
+/// ```
+#[derive(Debug, Clone)]
+pub(crate) struct ClassFactors {
+    pub factors: AlignedVec<f64>, // rows (classes of sources) of `stride` (classes of targets), padded with 0
+    pub stride: usize,
+    largest: Vec<f64>, // by class of targets; minus infinity if all are forbidden
+}
+
+impl ClassFactors {
+    /// From classes of origins to classes of targets; `scores` are rows of `stride`.
+    pub(super) fn forward<S: Float>((from, to): (usize, usize), scores: &[S], stride: usize) -> Self {
+        Self::new(from, to, |c, d| scores[c * stride + d])
+    }
+
+    /// From classes of targets back to classes of origins.
+    pub(super) fn backward<S: Float>((from, to): (usize, usize), scores: &[S], stride: usize) -> Self {
+        Self::new(to, from, |d, c| scores[c * stride + d])
+    }
+
+    fn new<S: Float>(sources: usize, targets: usize, score: impl Fn(usize, usize) -> S) -> Self {
+        let stride = padded(targets);
+        let column = |d: usize| (0..sources).map(|c| score(c, d)).fold(S::FORBIDDEN, S::larger).to_f64();
+        let largest: Vec<f64> = (0..targets).map(column).collect();
+        let mut factors = AlignedVec::filled(sources * stride, f64::NEG_INFINITY);
+        for (c, row) in factors.chunks_exact_mut(stride).enumerate() {
+            for (d, factor) in
+                row[..targets].iter_mut().enumerate().filter(|&(d, _)| !score(c, d).is_forbidden())
+            {
+                *factor = score(c, d).to_f64() - largest[d];
+            }
+            exp_rows(row, 0.0);
+        }
+        ClassFactors { factors, stride, largest }
+    }
+}
+
 /// The factors of sparse edges in one direction: lists by the label summed into.
 #[derive(Debug, Clone)]
 pub(crate) struct SparseFactors {
-    pub base: Vec<f64>, // L: factor of the pairs that are not exceptions; 0 if there are none or they are forbidden
+    pub classes: ClassFactors,
+    pub base: Vec<f64>, // L: by which the class factors of each list are multiplied; 0 if there are none
     pub target: Vec<f64>, // L: subtracted from the scores of each list
     pub offset: f64,    // subtracted from all scores
     pub factors: Vec<f64>, // one per exception, lists end to end
     pub offsets: Vec<usize>, // L + 1
 }
 
+/// If all sources of the best class are exceptions, the largest edge may be far below the base. Beyond `exp` of this,
+/// products with the base say too little.
+const FAR_ABOVE: f64 = 40.0;
+
 impl SparseFactors {
-    /// `lists` returns the exceptions that enter a label, `largest` the largest of all its edges.
+    /// `lists` returns the exceptions that enter a label, `class` its class, `largest` the largest of all its edges.
+    /// The factor of the base is infinite where nothing can be learnt from it.
     pub(super) fn new<'a, S: Float>(
-        edges: &'a SparseEdges<S>,
         largest: &[S],
+        classes: ClassFactors,
+        class: impl Fn(usize) -> usize,
         lists: impl Fn(usize) -> (&'a [u32], &'a [S]),
     ) -> Self {
         let labels = largest.len();
         let offset = largest_legal(largest);
         let target: Vec<f64> = largest.iter().map(|w| w.to_f64() - offset).collect();
         let mut base = vec![f64::NEG_INFINITY; labels];
-        let (mut factors, mut offsets) = (Vec::with_capacity(edges.exceptions()), vec![0]);
+        let (mut factors, mut offsets) = (Vec::new(), vec![0]);
         for y in 0..labels {
             let (members, scores) = lists(y);
-            if members.len() < labels && !edges.base().is_forbidden() {
-                base[y] = (edges.base().to_f64() - offset) - target[y];
+            let largest = classes.largest[class(y)];
+            if members.len() < labels && largest > f64::NEG_INFINITY && target[y] > f64::NEG_INFINITY {
+                base[y] = (largest - offset) - target[y];
             }
             factors.extend(scores.iter().map(|w| match w.is_forbidden() {
                 true => f64::NEG_INFINITY,
@@ -140,9 +187,11 @@ impl SparseFactors {
             }));
             offsets.push(factors.len());
         }
+        let far_above: Vec<usize> = (0..labels).filter(|&y| base[y] > FAR_ABOVE).collect();
         exp_rows(&mut base, 0.0);
         exp_rows(&mut factors, 0.0);
-        SparseFactors { base, target, offset, factors, offsets }
+        far_above.into_iter().for_each(|y| base[y] = f64::INFINITY);
+        SparseFactors { classes, base, target, offset, factors, offsets }
     }
 
     /// The factors of the list of label `y`.

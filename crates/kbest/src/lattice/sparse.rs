@@ -1,13 +1,24 @@
-//! Sparse edges: one base value and a list of exceptions.
+//! Sparse edges: one base value, or one for each pair of classes of labels, and a list of exceptions.
+//!
+//! ```text
+//! edge[p][y] = the exception's score if (p, y) is one, otherwise base[class of p][class of y]
+//! ```
 //!
 //! Trained models with thousands of labels look like this: label pairs never seen in training have the base score
 //! (usually 0), and tens of pairs per row do not. With a base of minus infinity they are a list of allowed transitions
-//! (banded HMMs, map matching). Exceptions are kept by row and by column, both sorted. They may change while a model is
-//! trained ([`super::Edges::add`]): look-ups and bounds are updated after each change, and nothing is rebuilt.
+//! (banded HMMs, map matching). Tagging schemes over thousands of labels have a few classes and about as many
+//! exceptions as labels; weights between coarse tags are classes alone ([`super::base`]). Exceptions replace the base,
+//! whichever it is. They are kept by row and by column, both sorted, and may change while a model is trained
+//! ([`super::Edges::add`]): look-ups and bounds are updated after each change, and nothing is rebuilt.
+//!
+//! **Cost.** A step of Viterbi or of forward-backward takes time in proportion to the labels, the exceptions and the pairs
+//! of classes. **When not.** If most pairs are exceptions: a matrix is faster.
 
+use super::base::{Base, Line};
 use super::bitmap::Bitmap;
 use super::bounds::{Change, MatrixBounds, Maxima};
 use super::lists::Lists;
+use super::potentials::ClassFactors;
 use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude, magnitude_of_legal};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
@@ -18,11 +29,11 @@ use std::sync::OnceLock;
 /// labels, a twenty-fifth at 1,712.)
 const KEPT_WHOLE: usize = 1 << 10;
 
-/// A base value and exceptions, shared by all positions.
+/// Base values and exceptions, shared by all positions.
 #[derive(Debug, Clone)]
 pub struct SparseEdges<S: Float> {
     labels: usize,
-    base: S,
+    base: Base<S>,
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
     pub(super) bounds: MatrixBounds<S>,
@@ -38,15 +49,26 @@ impl<S: Float> SparseEdges<S> {
         if labels == 0 {
             return Err(Error::shape("sparse edges", "at least one label", 0));
         }
-        if from.len() != scores.len() || to.len() != scores.len() {
-            let got = format!("{} from, {} to, {} scores", from.len(), to.len(), scores.len());
-            return Err(Error::shape("sparse edges", "three arrays of equal length", got));
-        }
         if !base.is_legal() {
             return Err(Error::IllegalScore {
                 what: "the base score of the edges".into(),
                 value: base.to_f64(),
             });
+        }
+        Self::with_base(labels, Base::one(labels, base), from, to, scores)
+    }
+
+    /// The same with checked base scores.
+    pub(super) fn with_base(
+        labels: usize,
+        base: Base<S>,
+        from: &[u32],
+        to: &[u32],
+        scores: &[S],
+    ) -> Result<Self> {
+        if from.len() != scores.len() || to.len() != scores.len() {
+            let got = format!("{} from, {} to, {} scores", from.len(), to.len(), scores.len());
+            return Err(Error::shape("sparse edges", "three arrays of equal length", got));
         }
         for (what, side) in [("edge_from", from), ("edge_to", to)] {
             if let Some((i, &y)) = side.iter().enumerate().find(|&(_, &y)| y as usize >= labels) {
@@ -72,7 +94,7 @@ impl<S: Float> SparseEdges<S> {
     /// Builds both orientations and the bounds from exceptions sorted by (from, to).
     pub(super) fn from_sorted(
         labels: usize,
-        base: S,
+        base: Base<S>,
         exceptions: impl Iterator<Item = (u32, u32, S)>,
     ) -> Self {
         let mut lengths = vec![0u32; labels];
@@ -84,17 +106,17 @@ impl<S: Float> SparseEdges<S> {
         }
         let rows = Lists::new(&lengths, to, scores);
         let columns = rows.transposed();
-        let maxima = SparseMaxima { labels, base, rows: &rows, columns: &columns };
+        let maxima = SparseMaxima { base: &base, rows: &rows, columns: &columns };
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut magnitudes = AlignedVec::filled(labels, S::ZERO);
         for i in 0..labels {
             (row[i], column[i], magnitudes[i]) = (maxima.row(i), maxima.column(i), maxima.row_magnitude(i));
         }
-        let bounds = MatrixBounds::new(row, column, magnitudes, base);
+        let bounds = MatrixBounds::new(row, column, magnitudes, base.typical());
         SparseEdges {
             labels,
-            base: base + S::ZERO, // turns -0 into 0
+            base,
             rows,
             columns,
             bounds,
@@ -115,9 +137,10 @@ impl<S: Float> SparseEdges<S> {
         score: impl FnOnce(S) -> Result<S>,
     ) -> Result<Change<S>> {
         let listed = self.rows.find(p, y as u32);
-        let old = listed.unwrap_or(self.base);
+        let base = self.base.at(p, y);
+        let old = listed.unwrap_or(base);
         let new = score(old)?;
-        let kept = (new != self.base).then_some(new);
+        let kept = (new != base).then_some(new);
         self.rows.set(p, y as u32, kept);
         self.columns.set(y, p as u32, kept);
         if let Some(Some(bitmap)) = self.bitmap.get_mut()
@@ -129,8 +152,7 @@ impl<S: Float> SparseEdges<S> {
         if let Some(row) = whole_rows.get_mut(p).and_then(OnceLock::get_mut) {
             row[y] = new;
         }
-        let maxima =
-            SparseMaxima { labels: self.labels, base: self.base, rows: &self.rows, columns: &self.columns };
+        let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         let change = Change { p, y, old, new };
         self.bounds.follow(change, &maxima);
         self.forward.take();
@@ -138,25 +160,63 @@ impl<S: Float> SparseEdges<S> {
         Ok(change)
     }
 
-    /// Writes a list of exceptions out as a padded row.
-    fn spread<'b>(&self, (labels, scores): (&[u32], &[S]), buffer: &'b mut [S]) -> &'b [S] {
+    /// Writes a row or column out, padded: the base, then the exceptions.
+    fn spread<'b>(
+        &self,
+        base: Line<'_, S>,
+        (labels, scores): (&[u32], &[S]),
+        buffer: &'b mut [S],
+    ) -> &'b [S] {
         let buffer = &mut buffer[..padded(self.labels)];
-        // The base of trained models is zero, and filling in zeros runs at memory speed.
-        if self.base == S::ZERO {
-            buffer[..self.labels].fill(S::ZERO);
-        } else {
-            buffer[..self.labels].fill(self.base);
-        }
-        buffer[self.labels..].fill(S::FORBIDDEN);
+        base.spread(buffer);
         for (&i, &w) in labels.iter().zip(scores) {
             buffer[i as usize] = w;
         }
         buffer
     }
 
-    /// The score of every pair that is not an exception.
-    pub fn base(&self) -> S {
-        self.base
+    /// The score that the pair has if it is not an exception.
+    #[inline(always)]
+    pub fn base(&self, p: usize, y: usize) -> S {
+        self.base.at(p, y)
+    }
+
+    /// The score of every pair that is not an exception, if it is the same for all: if there is one class.
+    #[inline(always)]
+    pub fn only_base(&self) -> Option<S> {
+        self.base.only()
+    }
+
+    /// Numbers of classes: of origins and of targets.
+    pub fn classes(&self) -> (usize, usize) {
+        self.base.counts()
+    }
+
+    /// The class of a label as origin.
+    #[inline(always)]
+    pub fn origin_class(&self, p: usize) -> usize {
+        self.base.origin(p)
+    }
+
+    /// The class of a label as target.
+    #[inline(always)]
+    pub fn target_class(&self, y: usize) -> usize {
+        self.base.target(y)
+    }
+
+    /// The base scores by class: a row for each class of origins, padded to whole vectors with minus infinity.
+    pub fn class_scores(&self) -> &[S] {
+        self.base.matrix()
+    }
+
+    /// Length of a padded row of [`SparseEdges::class_scores`].
+    pub fn class_stride(&self) -> usize {
+        self.base.stride()
+    }
+
+    /// All base scores.
+    pub(super) fn bases(&self) -> &Base<S> {
+        &self.base
     }
 
     /// Number of labels.
@@ -183,52 +243,57 @@ impl<S: Float> SparseEdges<S> {
 
     /// `exp` of the scores, for sums over the labels they leave; made once.
     pub(crate) fn factors_forward(&self) -> &SparseFactors {
-        self.forward.get_or_init(|| SparseFactors::new(self, &self.bounds.column, |y| self.entering(y)))
+        self.forward.get_or_init(|| {
+            let classes = ClassFactors::forward(self.classes(), self.class_scores(), self.class_stride());
+            let scores = |y| self.entering(y);
+            SparseFactors::new(&self.bounds.column, classes, |y| self.target_class(y), scores)
+        })
     }
 
     /// `exp` of the scores, for sums over the labels they enter; made once.
     pub(crate) fn factors_backward(&self) -> &SparseFactors {
-        self.backward.get_or_init(|| SparseFactors::new(self, &self.bounds.row, |p| self.leaving(p)))
+        self.backward.get_or_init(|| {
+            let classes = ClassFactors::backward(self.classes(), self.class_scores(), self.class_stride());
+            let scores = |p| self.leaving(p);
+            SparseFactors::new(&self.bounds.row, classes, |p| self.origin_class(p), scores)
+        })
     }
 }
 
 /// The scores from which the bounds of sparse edges are computed.
-struct SparseMaxima<'a, S> {
-    labels: usize,
-    base: S,
+struct SparseMaxima<'a, S: Float> {
+    base: &'a Base<S>,
     rows: &'a Lists<S>,
     columns: &'a Lists<S>,
 }
 
-impl<S: Float> SparseMaxima<'_, S> {
-    fn of_list(&self, (members, scores): (&[u32], &[S])) -> S {
-        // A list that names every label leaves no edge at the base.
-        let rest = if members.len() < self.labels { self.base } else { S::FORBIDDEN };
-        S::largest(scores).larger(rest)
-    }
-}
-
 impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
     fn row(&self, p: usize) -> S {
-        self.of_list(self.rows.list(p))
+        let (members, scores) = self.rows.list(p);
+        S::largest(scores).larger(self.base.row(p).largest_but(members))
     }
 
     fn column(&self, y: usize) -> S {
-        self.of_list(self.columns.list(y))
+        let (members, scores) = self.columns.list(y);
+        S::largest(scores).larger(self.base.column(y).largest_but(members))
     }
 
     /// The base counts whether or not an edge has it, so there is no need to check.
     fn row_magnitude(&self, p: usize) -> S {
-        magnitude_of_legal(self.rows.list(p).1).larger(magnitude_of_legal(&[self.base]))
+        magnitude_of_legal(self.rows.list(p).1).larger(self.base.row(p).magnitude())
     }
 }
 
 impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     #[inline]
     fn get(&self, _: usize, p: usize, y: usize) -> S {
-        match self.bitmap.get_or_init(|| Bitmap::new(self.labels, |p| self.leaving(p).0)) {
-            Some(bitmap) => bitmap.find(p, y).map_or(self.base, |i| self.rows.score(p, i)),
-            None => self.rows.find(p, y as u32).unwrap_or(self.base),
+        let listed = match self.bitmap.get_or_init(|| Bitmap::new(self.labels, |p| self.leaving(p).0)) {
+            Some(bitmap) => bitmap.find(p, y).map(|i| self.rows.score(p, i)),
+            None => self.rows.find(p, y as u32),
+        };
+        match listed {
+            Some(score) => score,
+            None => self.base.at(p, y),
         }
     }
 
@@ -238,15 +303,15 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
             Some(row) => row.get_or_init(|| {
                 let mut row = AlignedVec::default();
                 row.resize_for_overwrite(padded(self.labels));
-                self.spread(self.leaving(p), &mut row);
+                self.spread(self.base.row(p), self.leaving(p), &mut row);
                 row
             }),
-            None => self.spread(self.leaving(p), buffer),
+            None => self.spread(self.base.row(p), self.leaving(p), buffer),
         }
     }
 
     fn column<'b>(&'b self, _: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
-        self.spread(self.entering(y), buffer)
+        self.spread(self.base.column(y), self.entering(y), buffer)
     }
 
     #[inline(always)]

@@ -9,8 +9,8 @@
 //!
 //! The label summed over is the *source*, the other one the *target*. **Speed.** With the edges as factors of at most 1
 //! ([`crate::lattice::DenseFactors`]) and `x = exp(v - max v)` it is a product of a vector and a matrix. For sparse
-//! edges it is `base * sum of all x`, minus the sources that are exceptions, plus their own terms: time `L` plus the
-//! number of exceptions instead of `L^2`.
+//! edges it is `base * sum of all x`, minus the sources that are exceptions, plus their own terms; with classes, the sum of
+//! each class times its factors. That takes time `L` plus the exceptions plus the pairs of classes instead of `L^2`.
 //!
 //! **Accuracy.** All terms are positive, so a sum is as precise as its terms unless terms that matter were lost: too
 //! small for their type, left out, or cancelled. There is an upper bound on each of these losses; a target whose sum is
@@ -18,7 +18,7 @@
 
 use super::sum::Sum;
 use crate::kernel::{AlignedVec, Float, Kernels, exp_rows, ln_rows, padded};
-use crate::lattice::{CallbackEdges, DenseEdges, DenseFactors, EdgeScores, Lattice, Matrix};
+use crate::lattice::{CallbackEdges, ClassFactors, DenseEdges, DenseFactors, EdgeScores, Lattice, Matrix};
 use crate::lattice::{PerPositionView, Shape, SparseEdges, SparseFactors};
 
 /// The factor by which a sum must exceed what it may lack: the error is then below that of a few roundings.
@@ -49,6 +49,7 @@ pub(super) struct Work {
     sums: AlignedVec<f64>, // padded(L)
     rows: Vec<u32>,        // sources in the product
     weights: Vec<f64>,     // and their weights; for sparse edges, the weights of all sources
+    classes: ClassSums,    // of the sources of sparse edges
     terms: Vec<f64>,       // logarithms of the terms of one exact sum
     doubtful: Vec<u32>,    // targets whose sums may lack too much
 }
@@ -118,10 +119,25 @@ impl<'a, S: Float> Step<'a, S> {
                     Direction::Forward => edges.entering(y),
                     Direction::Backward => edges.leaving(y),
                 };
-                sparse(factors, |y| list(y).0, v, wanted, work, out);
+                let members = |y: usize| list(y).0;
+                match (edges.only_base(), direction) {
+                    (Some(_), _) => sparse(factors, members, (|_| 0, |_| 0), v, wanted, work, out),
+                    (None, Direction::Forward) => {
+                        let classes = (|p| edges.origin_class(p), |y| edges.target_class(y));
+                        sparse(factors, members, classes, v, wanted, work, out);
+                    }
+                    (None, Direction::Backward) => {
+                        let classes = (|y| edges.target_class(y), |p| edges.origin_class(p));
+                        sparse(factors, members, classes, v, wanted, work, out);
+                    }
+                }
                 let offset = factors.offset;
                 exact_where_doubtful(work, out, |y, terms| {
-                    sparse_terms(edges.base(), list(y), v, offset, terms)
+                    let base = |s: usize| match direction {
+                        Direction::Forward => edges.base(s, y),
+                        Direction::Backward => edges.base(y, s),
+                    };
+                    sparse_terms(base, list(y), v, offset, terms)
                 });
                 offset
             }
@@ -198,17 +214,67 @@ fn find_doubtful<S: Float>(
     work.doubtful.extend((0..labels).filter(|&y| in_doubt(y) && possible(y)).map(|y| y as u32));
 }
 
-/// All sources at the base, minus the exceptions among them, plus the exceptions.
+/// Sums of the sources of sparse edges, by class.
+#[derive(Debug, Default)]
+struct ClassSums {
+    weights: Vec<f64>,              // by class of sources
+    rows: Vec<u32>,                 // these classes
+    totals: AlignedVec<f64>,        // by class of targets: all weights times their factors
+    exact: Vec<Sum>, // by class of sources: the weights with their rounding errors; empty until needed
+    exact_totals: Vec<Option<Sum>>, // by class of targets: the same, once needed
+}
+
+impl ClassSums {
+    fn fill(&mut self, factors: &ClassFactors, weights: &[f64], class: impl Fn(usize) -> usize) {
+        let classes = factors.factors.len() / factors.stride;
+        self.weights.clear();
+        self.weights.resize(classes, 0.0);
+        weights.iter().enumerate().for_each(|(s, x)| self.weights[class(s)] += x);
+        self.rows.clear();
+        self.rows.extend(0..classes as u32);
+        self.totals.reset(factors.stride, 0.0);
+        f64::add_weighted_rows(&mut self.totals, &self.weights, &self.rows, &factors.factors);
+        self.exact.clear();
+        self.exact_totals.clear();
+        self.exact_totals.resize(factors.stride, None);
+    }
+
+    /// All weights times the factors of a class of targets, with the rounding error.
+    #[cold]
+    fn exact_total(
+        &mut self,
+        factors: &ClassFactors,
+        weights: &[f64],
+        class: impl Fn(usize) -> usize,
+        target: usize,
+    ) -> Sum {
+        if self.exact.is_empty() {
+            self.exact.resize(self.weights.len(), Sum::default());
+            weights.iter().enumerate().for_each(|(s, &x)| self.exact[class(s)].add(x));
+        }
+        *self.exact_totals[target].get_or_insert_with(|| {
+            let mut total = Sum::default();
+            for (c, &sum) in self.exact.iter().enumerate() {
+                total.add_scaled(sum, factors.factors[c * factors.stride + target]);
+            }
+            total
+        })
+    }
+}
+
+/// All sources at the base, minus the exceptions among them, plus the exceptions. `classes` return the class of a source
+/// and of a target.
 fn sparse<'a>(
     factors: &SparseFactors,
     members: impl Fn(usize) -> &'a [u32],
+    classes: (impl Fn(usize) -> usize + Copy, impl Fn(usize) -> usize),
     v: &[f64],
     wanted: impl Fn(usize) -> bool,
     work: &mut Work,
     out: &mut [f64],
 ) {
     let labels = out.len();
-    let Work { sums, weights, doubtful, .. } = work;
+    let Work { sums, weights, doubtful, classes: class_sums, .. } = work;
     doubtful.clear();
     let top = largest(v);
     if top == f64::NEG_INFINITY {
@@ -218,21 +284,35 @@ fn sparse<'a>(
     weights.clear();
     weights.extend_from_slice(v);
     exp_rows(weights, top);
-    let mut all = Sum::default();
-    weights.iter().for_each(|&x| all.add(x));
+    let (source_class, target_class) = classes;
+    class_sums.fill(&factors.classes, weights, source_class);
     sums.resize_for_overwrite(labels);
     for y in 0..labels {
-        let (members, own) = (members(y), factors.list(y));
-        let (mut sum, mut may_lack) = (0.0, labels as f64 * TINY);
+        let (members, own, base) = (members(y), factors.list(y), factors.base[y]);
+        let class = target_class(y);
+        let of_class =
+            |s: u32| factors.classes.factors[source_class(s as usize) * factors.classes.stride + class];
+        let (mut sum, mut excepted) = (0.0, 0.0);
         for (&s, &factor) in members.iter().zip(own) {
             sum += weights[s as usize] * factor;
+            excepted += weights[s as usize] * of_class(s);
         }
-        if factors.base[y] > 0.0 {
-            let mut excepted = Sum::default();
-            members.iter().for_each(|&s| excepted.add(weights[s as usize]));
-            sum += factors.base[y] * all.without(excepted).max(0.0);
-            // The subtraction is accurate to `2^-100` of all weights.
-            may_lack += factors.base[y] * all.total() / TRUST / TRUST;
+        let mut may_lack = labels as f64 * TINY * base.max(1.0);
+        if base > 0.0 && base < f64::INFINITY {
+            let total = class_sums.totals[class];
+            let rest = if excepted <= 0.5 * total {
+                total - excepted
+            } else {
+                // The subtraction would cancel digits, so it is done with twice as many: to `2^-100` of all weights.
+                let mut excepted = Sum::default();
+                members.iter().for_each(|&s| excepted.add_product(weights[s as usize], of_class(s)));
+                may_lack += base * total / TRUST / TRUST;
+                class_sums
+                    .exact_total(&factors.classes, weights, source_class, class)
+                    .without(excepted)
+                    .max(0.0)
+            };
+            sum += base * rest;
         }
         sums[y] = sum;
         if sum < TRUST * may_lack && factors.target[y] > f64::NEG_INFINITY && wanted(y) {
@@ -275,19 +355,16 @@ fn edge_terms<S: Float>(
 
 /// The same for sparse edges, whose exceptions are `members` and `scores`.
 fn sparse_terms<S: Float>(
-    base: S,
+    base: impl Fn(usize) -> S,
     (members, scores): (&[u32], &[S]),
     v: &[f64],
     offset: f64,
     terms: &mut Vec<f64>,
 ) {
-    let own = members.iter().zip(scores).map(|(&s, &w)| (s as usize, v[s as usize] + (w.to_f64() - offset)));
-    if base.is_forbidden() {
-        terms.extend(own.map(|(_, term)| term));
-        return;
+    terms.extend(v.iter().enumerate().map(|(s, v)| v + (base(s).to_f64() - offset)));
+    for (&s, &w) in members.iter().zip(scores) {
+        terms[s as usize] = v[s as usize] + (w.to_f64() - offset);
     }
-    terms.extend(v.iter().map(|v| v + (base.to_f64() - offset)));
-    own.for_each(|(s, term)| terms[s] = term);
 }
 
 /// The largest of a row.

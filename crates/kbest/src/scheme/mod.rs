@@ -33,7 +33,7 @@ pub use spelling::{KnownTag, Spelling, Tags};
 use crate::error::{Error, Result};
 
 /// The part of a span that a label marks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// `O`: not part of a span.
     Outside,

@@ -150,7 +150,7 @@ impl SegmentModel {
         };
         let lattice = match self.features().keys().is_empty() {
             true => lattice,
-            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?,
+            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?.with_cheap_scores(),
         };
         match bound {
             None => Ok(lattice),

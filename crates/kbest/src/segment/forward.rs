@@ -6,7 +6,7 @@
 //! peak, in time of the segments' lengths.
 
 use super::{Segment, SegmentCounters, SegmentLattice, Segmentation};
-use crate::decode::{best_entries, lowest_best};
+use crate::decode::{StepBuffer, best_entries, lowest_best};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use crate::label::LabelId;
@@ -27,7 +27,7 @@ pub(super) struct Forward<S> {
     pub peak: Vec<f64>,  // (T + 1) x L; the first row is not used
     row: AlignedVec<S>,  // padded: scores at one position
     next: AlignedVec<S>, // padded
-    buffer: AlignedVec<S>,
+    buffer: StepBuffer<S>,
 }
 
 impl<S: Float> Forward<S> {
@@ -49,8 +49,9 @@ impl<S: Float> Forward<S> {
     ) {
         let (positions, labels) = (lattice.positions(), lattice.labels());
         self.reset(lattice);
-        for buffer in [&mut self.row, &mut self.next, &mut self.buffer] {
-            buffer.reset(padded(labels), S::FORBIDDEN);
+        self.buffer.reset(labels);
+        for row in [&mut self.row, &mut self.next] {
+            row.reset(padded(labels), S::FORBIDDEN);
         }
         let closed = &lattice.prepared().closed;
         for t in 0..positions {

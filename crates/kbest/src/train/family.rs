@@ -10,6 +10,7 @@
 //! | [`TrainingSet`](super::TrainingSet) | [`Model`](crate::Model) | rows of weights of features that occur |
 //! | [`BooleanTrainingSet`](super::BooleanTrainingSet) | [`BooleanModel`](crate::model::BooleanModel) | one weight per boolean feature |
 //! | [`DualTrainingSet`](super::DualTrainingSet) | [`Model`](crate::Model) | coefficients of support tokens, transitions |
+//! | [`SegmentTrainingSet`](super::SegmentTrainingSet) | [`SegmentModel`](crate::SegmentModel) | rows of weights of positions, edges, lengths and whole segments |
 //!
 //! **The path of one example** through a perceptron:
 //!

@@ -13,7 +13,7 @@
 //! | [`BaumWelch`] | computes an HMM's expectations over unlabelled sequences, and counts those |
 //!
 //! Perceptrons and CRFs train any [`Family`] of models: a [`TrainingSet`] of text, a [`BooleanTrainingSet`] of features
-//! that are Rust functions, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
+//! that are Rust functions, a [`SegmentTrainingSet`] of segments, or one of your own. Perceptrons also train a [`DualTrainingSet`] of tokens and a
 //! kernel. Trainers own their data, or share it by `Arc`.
 //!
 //! ```
@@ -49,6 +49,7 @@ pub mod family;
 mod hmm;
 mod max_margin;
 mod perceptron;
+mod recipe;
 mod rows;
 mod schedule;
 mod segments;
@@ -69,6 +70,7 @@ pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
+pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, Optimizer, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
 pub use segments::{

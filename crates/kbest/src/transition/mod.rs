@@ -7,8 +7,8 @@
 //! infinity, so that *every* decoder, k best paths and marginals obey them.
 //!
 //! **Cost.** Rules are stored as rules: a scheme takes 12 bytes per label, and a pair is checked in constant time.
-//! Constrained edges are built once per model, in `L^2` steps; they are sparse if few pairs are left, otherwise a
-//! matrix. **When not.** Constraints that depend on the position (known labels, labels that a dictionary allows) belong
+//! Constrained edges are built once per model. Sparse edges become edges in classes, in time and memory of `L` plus the
+//! exceptions; dense ones take `L^2` steps and are sparse afterwards if few pairs are left, otherwise a matrix. **When not.** Constraints that depend on the position (known labels, labels that a dictionary allows) belong
 //! in the lattice ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
 //!
 //! ```
@@ -35,6 +35,7 @@
 mod constrain;
 mod file;
 mod rules;
+mod split;
 mod tags;
 
 use crate::error::{Error, Result};

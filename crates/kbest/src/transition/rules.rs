@@ -2,10 +2,11 @@
 
 use super::{FORBIDDEN, Step};
 use crate::label::LabelId;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A set of labels.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Select {
     One(LabelId),
     /// In ascending order.
@@ -14,7 +15,16 @@ pub(super) enum Select {
 }
 
 impl Select {
-    fn contains(&self, y: usize) -> bool {
+    /// Number of labels, of `labels` in all.
+    pub(super) fn len(&self, labels: usize) -> usize {
+        match self {
+            Select::One(_) => 1,
+            Select::Some(some) => some.len(),
+            Select::All => labels,
+        }
+    }
+
+    pub(super) fn contains(&self, y: usize) -> bool {
         match self {
             Select::One(one) => *one as usize == y,
             Select::Some(some) => some.binary_search(&(y as LabelId)).is_ok(),
@@ -22,7 +32,7 @@ impl Select {
         }
     }
 
-    fn for_each(&self, labels: usize, mut each: impl FnMut(usize)) {
+    pub(super) fn for_each(&self, labels: usize, mut each: impl FnMut(usize)) {
         match self {
             Select::One(one) => each(*one as usize),
             Select::Some(some) => some.iter().for_each(|&y| each(y as usize)),
@@ -36,9 +46,11 @@ impl Select {
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     labels: usize,
-    rest: Option<f32>, // pairs that no rule names; None before the first rule
-    pairs: Vec<(Select, f32)>,
-    leaving: Vec<Vec<u32>>, // L: the rules that match a `from`, in order
+    rest: Option<f32>,             // pairs that no rule names; None before the first rule
+    sets: Vec<Select>,             // different sets of targets
+    numbers: HashMap<Select, u32>, // and their numbers
+    pairs: Vec<(u32, f32)>,        // a set of targets and a score
+    leaving: Vec<Vec<u32>>,        // L: the rules that match a `from`, in order
     start: Option<Vec<f32>>,
     end: Option<Vec<f32>>,
 }
@@ -53,6 +65,8 @@ impl Rules {
         Rules {
             labels,
             rest: None,
+            sets: Vec::new(),
+            numbers: HashMap::new(),
             pairs: Vec::new(),
             leaving: vec![Vec::new(); labels],
             start: None,
@@ -71,7 +85,38 @@ impl Rules {
         self.rest.get_or_insert(rest_of(score));
         let rule = self.pairs.len() as u32;
         from.for_each(self.labels, |p| self.leaving[p].push(rule));
-        self.pairs.push((to, score));
+        let set = match self.numbers.get(&to) {
+            Some(&known) => known,
+            None => {
+                let set = self.sets.len() as u32;
+                self.sets.push(to.clone());
+                self.numbers.insert(to, set);
+                set
+            }
+        };
+        self.pairs.push((set, score));
+    }
+
+    pub(super) fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// The score of pairs that no rule names.
+    pub(super) fn rest(&self) -> f32 {
+        self.rest.unwrap_or(0.0)
+    }
+
+    /// The sets of targets that rules name.
+    pub(super) fn sets(&self) -> &[Select] {
+        &self.sets
+    }
+
+    /// The rules about pairs that leave `p`, in order: the number of the set of targets, and the score.
+    pub(super) fn leaving(&self, p: usize) -> impl DoubleEndedIterator<Item = (usize, f32)> {
+        self.leaving[p]
+            .iter()
+            .map(|&rule| self.pairs[rule as usize])
+            .map(|(set, score)| (set as usize, score))
     }
 
     pub(super) fn set_start(&mut self, to: &Select, score: f32) {
@@ -89,9 +134,8 @@ impl Rules {
             Step::Start(y) => self.start.as_ref().map_or(0.0, |start| start[y]),
             Step::End(y) => self.end.as_ref().map_or(0.0, |end| end[y]),
             Step::Between(p, y) => {
-                let mut last_first = self.leaving[p].iter().rev().map(|&rule| &self.pairs[rule as usize]);
-                let found = last_first.find(|(to, _)| to.contains(y));
-                found.map_or(self.rest.unwrap_or(0.0), |&(_, score)| score)
+                let found = self.leaving(p).rev().find(|&(set, _)| self.sets[set].contains(y));
+                found.map_or(self.rest(), |(_, score)| score)
             }
         }
     }
@@ -106,9 +150,8 @@ impl Rules {
     pub(super) fn add_row(&self, p: usize, buffer: &mut [f32], row: &mut [f32]) {
         let Some(rest) = self.rest else { return };
         buffer.fill(rest);
-        for &rule in &self.leaving[p] {
-            let (to, score) = &self.pairs[rule as usize];
-            to.for_each(self.labels, |y| buffer[y] = *score);
+        for (set, score) in self.leaving(p) {
+            self.sets[set].for_each(self.labels, |y| buffer[y] = score);
         }
         row.iter_mut().zip(buffer).for_each(|(sum, &mut score)| *sum += score);
     }

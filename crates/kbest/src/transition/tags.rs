@@ -38,17 +38,25 @@ impl TagRule {
         self.tags.len()
     }
 
+    /// Role, number of the type, and number of the rest, which is 0 if it does not matter.
+    pub(super) fn tag(&self, y: usize) -> (Role, u32, u32) {
+        let Ids { role, kind, rest } = self.tags[y];
+        (role, kind, if self.keep_rest { rest } else { 0 })
+    }
+
+    /// Whether `y` may follow `p` if their types were the same, or different.
+    pub(super) fn allows_if_same(&self, p: usize, y: usize, same: bool) -> bool {
+        let (from, to) = (self.tags[p], self.tags[y]);
+        self.scheme.allows(from.role, to.role, same) && (!self.keep_rest || from.rest == to.rest)
+    }
+
     #[inline]
     pub(super) fn allows(&self, step: Step) -> bool {
         match step {
             // Positions outside the sequence count as outside a span.
             Step::Start(y) => self.scheme.allows(Role::Outside, self.tags[y].role, false),
             Step::End(y) => self.scheme.allows(self.tags[y].role, Role::Outside, false),
-            Step::Between(p, y) => {
-                let (from, to) = (self.tags[p], self.tags[y]);
-                self.scheme.allows(from.role, to.role, from.kind == to.kind)
-                    && (!self.keep_rest || from.rest == to.rest)
-            }
+            Step::Between(p, y) => self.allows_if_same(p, y, self.tags[p].kind == self.tags[y].kind),
         }
     }
 }

@@ -12,24 +12,60 @@ use proptest::prelude::*;
 
 const NO: f64 = f64::NEG_INFINITY;
 
+/// The base of sparse edges.
+#[derive(Clone)]
+struct Base<S> {
+    classes: [Vec<u32>; 2], // of origins and targets: L each
+    scores: Vec<S>,         // three classes of origins times two of targets
+}
+
+impl<S: Float> Base<S> {
+    fn one(labels: usize, score: f64) -> Self {
+        Base { classes: [vec![0; labels], vec![0; labels]], scores: vec![S::from_f64(score); 6] }
+    }
+
+    fn random(labels: usize, r: &mut Random) -> Self {
+        let classes = [3, 2].map(|count| (0..labels).map(|_| r.below(count) as u32).collect());
+        Base { classes, scores: (0..6).map(|_| S::from_f64(value(r))).collect() }
+    }
+
+    fn at(&self, i: usize) -> S {
+        let [from, to] = &self.classes;
+        let labels = from.len();
+        self.scores[(from[i / labels] * 2 + to[i % labels]) as usize]
+    }
+}
+
+/// What the base of the edges is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    None, // dense
+    One(f64),
+    Classes,
+}
+
 /// Edges under change, and the scores they must have.
 struct Changing<S: Float> {
     labels: usize,
-    base: Option<S>, // of sparse edges
-    scores: Vec<S>,  // L x L
+    base: Option<Base<S>>, // of sparse edges
+    scores: Vec<S>,        // L x L
     order: Option<Vec<u32>>,
     edges: Edges<S>,
 }
 
 impl<S: Float> Changing<S> {
-    fn new(labels: usize, base: Option<f64>, r: &mut Random) -> Self {
-        let rest = base.unwrap_or(0.0);
+    fn new(labels: usize, kind: Kind, r: &mut Random) -> Self {
+        let base = match kind {
+            Kind::None => None,
+            Kind::One(score) => Some(Base::one(labels, score)),
+            Kind::Classes => Some(Base::random(labels, r)),
+        };
         let density = [0.0, 0.1, 1.0][r.below(3)];
-        let score = |r: &mut Random| S::from_f64(if r.chance(density) { value(r) } else { rest });
-        let scores: Vec<S> = (0..labels * labels).map(|_| score(r)).collect();
-        let base = base.map(S::from_f64);
+        let rest = |i: usize| base.as_ref().map_or(S::ZERO, |base| base.at(i));
+        let score = |i: usize| if r.chance(density) { S::from_f64(value(r)) } else { rest(i) };
+        let scores: Vec<S> = (0..labels * labels).map(score).collect();
         let order = r.chance(0.5).then(|| r.shuffled(labels));
-        let edges = ranked(made(labels, base, &scores), order.as_ref());
+        let edges = ranked(made(labels, base.as_ref(), &scores), order.as_ref());
         Changing { labels, base, scores, order, edges }
     }
 
@@ -38,7 +74,7 @@ impl<S: Float> Changing<S> {
         let (p, y) = (r.below(self.labels) as u32, r.below(self.labels) as u32);
         let score = &mut self.scores[p as usize * self.labels + y as usize];
         let by = match r.below(4) {
-            0 => self.base.unwrap_or(S::ZERO),
+            0 => self.base.as_ref().map_or(S::ZERO, |base| base.at(p as usize * self.labels + y as usize)),
             _ => S::from_f64(value(r)),
         };
         if r.chance(0.5) {
@@ -51,7 +87,7 @@ impl<S: Float> Changing<S> {
     }
 
     fn anew(&self) -> Edges<S> {
-        ranked(made(self.labels, self.base, &self.scores), self.order.as_ref())
+        ranked(made(self.labels, self.base.as_ref(), &self.scores), self.order.as_ref())
     }
 }
 
@@ -62,13 +98,17 @@ fn ranked<S: Float>(edges: Edges<S>, order: Option<&Vec<u32>>) -> Edges<S> {
     }
 }
 
-fn made<S: Float>(labels: usize, base: Option<S>, scores: &[S]) -> Edges<S> {
+fn made<S: Float>(labels: usize, base: Option<&Base<S>>, scores: &[S]) -> Edges<S> {
     let Some(base) = base else { return Edges::dense(labels, scores).unwrap() };
-    let listed: Vec<usize> = (0..scores.len()).filter(|&i| scores[i] != base).collect();
+    let listed: Vec<usize> = (0..scores.len()).filter(|&i| scores[i] != base.at(i)).collect();
     let from: Vec<u32> = listed.iter().map(|i| (i / labels) as u32).collect();
     let to: Vec<u32> = listed.iter().map(|i| (i % labels) as u32).collect();
     let scores: Vec<S> = listed.iter().map(|&i| scores[i]).collect();
-    Edges::sparse(labels, base, &from, &to, &scores).unwrap()
+    let [origins, targets] = &base.classes;
+    match base.scores.iter().all(|&score| score == base.scores[0]) {
+        true => Edges::sparse(labels, base.scores[0], &from, &to, &scores).unwrap(),
+        false => Edges::classes(origins, targets, &base.scores, 2, (&from, &to, &scores)).unwrap(),
+    }
 }
 
 /// Few distinct scores, some forbidden.
@@ -149,7 +189,7 @@ fn decode_the_same<S: Float>(
     }
 }
 
-fn follow<S: Float>(seed: u64, labels: usize, base: Option<f64>, rounds: usize) {
+fn follow<S: Float>(seed: u64, labels: usize, base: Kind, rounds: usize) {
     let r = &mut Random::new(seed);
     let mut scratch = Scratch::new();
     let mut changing = Changing::<S>::new(labels, base, r);
@@ -165,13 +205,13 @@ fn follow<S: Float>(seed: u64, labels: usize, base: Option<f64>, rounds: usize) 
     }
 }
 
-const BASES: [Option<f64>; 4] = [None, Some(0.0), Some(1.5), Some(NO)];
+const BASES: [Kind; 5] = [Kind::None, Kind::One(0.0), Kind::One(1.5), Kind::One(NO), Kind::Classes];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn changed_edges_are_as_if_made_anew(seed in any::<u64>(), labels in 1usize..7, base in 0usize..4) {
+    fn changed_edges_are_as_if_made_anew(seed in any::<u64>(), labels in 1usize..7, base in 0usize..5) {
         follow::<f64>(seed, labels, BASES[base], 12);
         follow::<f32>(seed, labels, BASES[base], 12);
     }
@@ -192,7 +232,7 @@ fn rows_fill_and_empty() {
     let labels = 20u32;
     let mut changing = Changing::<f32> {
         labels: 20,
-        base: Some(1.0),
+        base: Some(Base::one(20, 1.0)),
         scores: vec![1.0; 400],
         order: None,
         edges: Edges::uniform(20, 1.0).unwrap(),
@@ -225,8 +265,9 @@ fn a_given_bound_holds() {
 
 #[test]
 fn bad_changes_are_refused_and_change_nothing() {
-    let dense = || Edges::dense(2, vec![0.0f32, f32::MAX, f32::NEG_INFINITY, 1.0]).unwrap();
-    let sparse = || Edges::sparse(2, 0.0f32, &[0, 1], &[1, 0], &[f32::MAX, f32::NEG_INFINITY]).unwrap();
+    const HUGE: f32 = f32::MAX / 8.0; // in range for a lattice, but not together with the largest number
+    let dense = || Edges::dense(2, vec![0.0f32, HUGE, f32::NEG_INFINITY, 1.0]).unwrap();
+    let sparse = || Edges::sparse(2, 0.0f32, &[0, 1], &[1, 0], &[HUGE, f32::NEG_INFINITY]).unwrap();
     for mut edges in [dense(), sparse()] {
         let score = |edges: &Edges<f32>, path: &[u32]| {
             Lattice::new(vec![0.0; 4], edges).unwrap().path_score(path).unwrap()
@@ -238,7 +279,7 @@ fn bad_changes_are_refused_and_change_nothing() {
         let error = edges.add(0, 1, f32::MAX).unwrap_err();
         assert!(error.to_string().contains("from label 0 to label 1"), "{error}");
         assert!(edges.add(1, 0, f32::INFINITY).is_err(), "minus plus plus infinity is NaN");
-        assert_eq!((score(&edges, &[0, 0]), score(&edges, &[0, 1])), (0.0, f32::MAX));
+        assert_eq!((score(&edges, &[0, 0]), score(&edges, &[0, 1])), (0.0, HUGE));
         edges.add(1, 0, 3.0).unwrap();
         assert_eq!(
             score(&edges, &[1, 0]),

@@ -339,11 +339,14 @@ fn crfsuite_quirks() {
 
 #[test]
 fn crfpp_quirks() {
-    // A line that begins with a blank ends a sequence; comments and document starts are positions like any other.
-    let all = read_all(b"-DOCSTART- O\n\n# O\n \tx y\nb O\n\n\n\n", &ReaderOptions::columns().labelled(true))
-        .unwrap();
+    // Comments and document starts are positions like any other; a line of blanks ends a sequence.
+    let options = ReaderOptions::columns().labelled(true);
+    let all = read_all(b"-DOCSTART- O\n\n# O\n \t\nb O\n\n\n\n", &options).unwrap();
     let first: Vec<_> = all.iter().map(|s| s.cell(0, 0).unwrap()).collect();
     assert_eq!(first, ["-DOCSTART-", "#", "b"]);
+    // CRF++ would skip this line and end the sequence.
+    let error = read_all(b"# O\n \tx y\nb O\n", &options).unwrap_err().to_string();
+    assert!(error.contains(":2: expected a first column, or a blank line"), "{error}");
 }
 
 #[test]

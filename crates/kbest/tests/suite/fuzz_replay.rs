@@ -4,6 +4,7 @@
 //! a panic fails the test. `cargo test -p kbest --test suite write_seeds -- --ignored` writes the seeds to `fuzz/corpus/`, where
 //! the fuzzer begins.
 
+#[allow(unreachable_pub)] // a public module of the crate of targets
 #[path = "../../../../fuzz/src/readers.rs"]
 mod readers;
 

@@ -91,7 +91,7 @@ fn all_parts_can_be_shared() {
 fn uniform_edges_have_no_exceptions() {
     let edges = Edges::uniform(3, -1.5f32).unwrap();
     let Shape::Sparse(sparse) = edges.shape() else { panic!("uniform edges are sparse") };
-    assert_eq!((sparse.base(), sparse.exceptions()), (-1.5, 0));
+    assert_eq!((sparse.only_base(), sparse.exceptions()), (Some(-1.5), 0));
     let lattice = Lattice::new(vec![0.0, 2.0, 1.0, 3.0, 0.0, 0.0], &edges).unwrap();
     for decoder in exact_decoders() {
         let answer = decoder.decode(&lattice, &mut Scratch::new()).unwrap();

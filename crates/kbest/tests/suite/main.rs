@@ -10,6 +10,7 @@ mod beam;
 mod boolean;
 mod carpediem_paper;
 mod changed_edges;
+mod classes;
 mod columns;
 mod crossings;
 mod documentation;

@@ -151,7 +151,7 @@ fn check_pairs<S: Float>(case: &Case, found: &kbest::Marginals<'_, S>, summed: &
     let mut accumulated = vec![0.0; labels * labels];
     found.accumulate_edges(2.0, |p, y, value| accumulated[p * labels + y] += value);
     let exceptions_only = match case.kind {
-        EdgeKind::Sparse | EdgeKind::SparseForbidden => true,
+        EdgeKind::Sparse | EdgeKind::SparseForbidden | EdgeKind::Classes => true,
         EdgeKind::PerPosition | EdgeKind::Selected => true, // some of the matrices are sparse
         EdgeKind::Dense | EdgeKind::Callback => false,
     };

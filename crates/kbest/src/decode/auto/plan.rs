@@ -9,7 +9,7 @@ use crate::decode::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Float, LANES, Level, level, padded};
-use crate::lattice::{Lattice, Matrix, Shape};
+use crate::lattice::{Lattice, Matrix, Shape, SparseEdges};
 use std::fmt;
 
 /// Below this many labels, reading all edges is faster than avoiding some of them (measured: the funnel overtakes the
@@ -43,6 +43,8 @@ pub struct Facts {
     /// Number of edges that differ from the base value, in the matrix that has most; `None` if the edges are a
     /// function.
     pub exceptions: Option<usize>,
+    /// Number of pairs of classes, in the matrix that has most; 0 with one base value.
+    pub class_pairs: usize,
     /// Size of all edges in bytes, if they are stored as a matrix.
     pub matrix_bytes: Option<usize>,
     /// Instruction set.
@@ -62,6 +64,21 @@ impl Facts {
             Shape::PerPosition(edges) => edges.matrices().iter().map(in_matrix).max(),
             Shape::Callback(_) => None,
         };
+        let pairs_in = |edges: &SparseEdges<S>| match edges.only_base() {
+            Some(_) => 0,
+            None => edges.class_scores().len(),
+        };
+        let class_pairs = match lattice.edges().shape() {
+            Shape::Sparse(edges) => pairs_in(edges),
+            Shape::PerPosition(edges) => {
+                let pairs = edges.matrices().iter().map(|matrix| match matrix {
+                    Matrix::Sparse(edges) => pairs_in(edges),
+                    Matrix::Dense(_) => 0,
+                });
+                pairs.max().unwrap_or(0)
+            }
+            Shape::Dense(_) | Shape::Callback(_) => 0,
+        };
         let is_dense = |matrix: &Matrix<S>| matches!(matrix, Matrix::Dense(_));
         let stored = match lattice.edges().shape() {
             Shape::Dense(_) => true,
@@ -75,6 +92,7 @@ impl Facts {
             labels: lattice.labels(),
             k,
             exceptions,
+            class_pairs,
             matrix_bytes,
             level: level(),
         }
@@ -93,7 +111,8 @@ impl Facts {
 
     /// The same for `viterbi-sparse`.
     fn sparse_steps(&self) -> Option<usize> {
-        self.exceptions.map(|exceptions| EXCEPTION_STEPS * (exceptions + self.labels))
+        let classes = self.class_pairs / LANES;
+        self.exceptions.map(|exceptions| EXCEPTION_STEPS * (exceptions + self.labels) + classes)
     }
 }
 
@@ -215,12 +234,13 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Facts { positions, labels, k, exceptions, level, .. } = self.facts;
+        let Facts { positions, labels, k, exceptions, class_pairs, level, .. } = self.facts;
         write!(f, "{positions} positions, {labels} labels, {k} best, {} instructions; ", level.name())?;
         match exceptions {
             Some(n) => {
                 let share = 100.0 * n as f64 / (labels * labels) as f64;
-                writeln!(f, "{n} edges ({share:.1} %) differ from the base value.")?;
+                let base = if class_pairs > 0 { "base value of their classes" } else { "base value" };
+                writeln!(f, "{n} edges ({share:.1} %) differ from the {base}.")?;
             }
             None => writeln!(f, "edges are computed on demand.")?,
         }

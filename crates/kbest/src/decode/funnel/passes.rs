@@ -96,11 +96,19 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// ```
     pub(super) fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
-        if source != Source::Bounded && !self.is_last(t) && !self.edges.bounds(t + 1).dead_ends {
+        // What every label is sure to gain on the way out, if all have one.
+        let way_out = match self.is_last(t) {
+            true => self.lattice.end().is_none().then_some(S::ZERO),
+            false => {
+                let bounds = self.edges.bounds(t + 1);
+                (!bounds.dead_ends).then(|| bounds.least_way_out())
+            }
+        };
+        if let (Some(way_out), true) = (way_out, source != Source::Bounded) {
             let Memory { layers, values, edge_buffer, .. } = &mut *self.memory;
             let (add, row) =
                 Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
-            return Ok(S::largest_value(add, row, node_scores) + self.edges.bounds(t + 1).least_way_out());
+            return Ok(S::largest_value(add, row, node_scores) + way_out);
         }
         let (likely, _) = argmax(node_scores).ok_or(Stop::NoPath)?;
         let mut looked = 0;

@@ -94,7 +94,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// jobs that settle this first, and returns `None`.
     ///
     /// ```text
-    /// settled:  value >= below       labels not opened before lead to values strictly below this (floors), ...
+    /// settled:  value >= below       labels not opened before lead to values strictly below this (floors, also those
+    ///                                toward y), ...
     ///       or  value >  others      ... and to none above this: rest before + the largest edge into y
     /// fresh:    settled, and (value + node[y]) + way_out[y] >= floor
     /// ```
@@ -111,7 +112,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 Goal::Any => ways_out.at(y),
                 Goal::Label(after) => self.edges.get(t + 1, y, after as usize),
             };
-            let (below, others) = self.bounds_before(t, y, goal);
+            let (mut below, others) = self.bounds_before(t, y);
+            if value < below && value <= others && t > 0 {
+                below = self.floor_toward(t - 1, Goal::Label(label)); // it may have been opened toward this label
+            }
             let settled = value >= below || value > others;
             let at_most = if settled { value } else { value.larger(smaller(below, others)) };
             let score = at_most + node_scores[y];
@@ -127,6 +131,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             // Only values that reach the floor and are not worse than the label's own need to be found.
             let useful = value.larger(floor - way_out - node_scores[y]);
             let wanted = if useful < below { useful } else { value };
+            if value.is_forbidden() {
+                // No opened label leads to it, so it has few ways in: opening all labels that far would open many in
+                // vain. A little further than useful, so that what is left is below the floor after rounding, too.
+                let magnitude = [floor, way_out, node_scores[y], useful].map(|score| score.to_f64().abs());
+                let further = useful - S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude.iter().sum::<f64>());
+                let floor = if further < below { further } else { value };
+                self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor });
+                continue;
+            }
             match goal {
                 Goal::Any => need = Some(need.map_or(wanted, |need| smaller(wanted, need))),
                 Goal::Label(_) => {
@@ -143,15 +156,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Bounds on the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
     /// above the second.
     #[inline(always)]
-    fn bounds_before(&self, t: usize, y: usize, goal: Goal) -> (S, S) {
+    fn bounds_before(&self, t: usize, y: usize) -> (S, S) {
         if t == 0 {
             return (S::FORBIDDEN, S::FORBIDDEN);
         }
         let layer = self.memory.layers.layer(t - 1);
-        let below = match goal {
-            Goal::Any => layer.floor,
-            Goal::Label(_) => self.floor_toward(t - 1, Goal::Label(y as u32)),
-        };
-        (below, layer.rest + self.edges.bounds(t).column.at(y))
+        (layer.floor, layer.rest + self.edges.bounds(t).column.at(y))
     }
 }

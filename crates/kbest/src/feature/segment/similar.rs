@@ -6,8 +6,9 @@
 //! similarity(a, b) = vector(a) . vector(b)
 //! ```
 //!
-//! Words that no known segment has weigh `ln(1 + N)`: they count against similarity. **Cost.** The postings of the segment's
-//! words: known segments that share a word with it.
+//! Words that no known segment has weigh `ln(1 + N)`: they count against similarity. Words that very many have (`of`, `the`) do
+//! not count at all: they would say little and cost most. **Cost.** The postings of the segment's words: known segments that
+//! share a word with it.
 
 use super::text::SegmentText;
 use crate::error::{Error, Result};
@@ -21,11 +22,15 @@ use crate::label::LabelId;
 pub struct Similar {
     pub(crate) words: Dictionary,
     pub(crate) starts: Blob<u32>, // one more than words: where the postings of each begin
-    pub(crate) segments: Blob<u32>, // postings: known segments that have the word
+    pub(crate) segments: Blob<u32>, // postings: known segments that have the word; none if it does not count
     pub(crate) weights: Blob<f32>, // and its weight there
     pub(crate) labels: Blob<u32>, // the label of each known segment
     pub(super) sole: Vec<u32>, // while training: the only sequence with this segment, or MANY; empty afterwards
 }
+
+/// A word that more than this many known segments have, and more than one in [`FREQUENT_SHARE`], does not count.
+const FREQUENT: usize = 25;
+const FREQUENT_SHARE: usize = 50;
 
 /// In several sequences.
 pub(super) const MANY: u32 = u32::MAX;
@@ -67,6 +72,8 @@ impl Similar {
         for (segment, counted) in (0..).zip(&vectors) {
             counted.iter().for_each(|&(word, count)| postings[word as usize].push((segment, count)));
         }
+        let counts = |list: &Vec<_>| list.len() <= FREQUENT.max(vectors.len() / FREQUENT_SHARE);
+        postings.iter_mut().filter(|list| !counts(list)).for_each(Vec::clear);
         let idf = |word: u32| idf(vectors.len(), postings[word as usize].len());
         let norms: Vec<f32> = vectors.iter().map(|counted| norm(counted, idf)).collect();
         let (mut starts, mut segments, mut weights) = (vec![0], vec![], vec![]);
@@ -185,8 +192,9 @@ fn count(word: u32, counted: &mut Vec<(u32, f32)>) {
     }
 }
 
+/// The weight of a word that so many segments have; 0 for one that does not count.
 fn idf(all: usize, with_word: usize) -> f32 {
-    (1.0 + all as f64 / with_word.max(1) as f64).ln() as f32
+    if with_word == 0 { 0.0 } else { (1.0 + all as f64 / with_word as f64).ln() as f32 }
 }
 
 fn norm(counted: &[(u32, f32)], idf: impl Fn(u32) -> f32) -> f32 {

@@ -31,6 +31,8 @@ impl Joined {
         }
         let start = self.bytes.len() as u32;
         write(&mut self.bytes);
+        // A cell may hold blanks; here they stand between positions only, so that lengths can be counted.
+        self.bytes[start as usize..].iter_mut().filter(|byte| **byte == b' ').for_each(|byte| *byte = b'_');
         self.places.push((start, self.bytes.len() as u32));
     }
 
@@ -118,5 +120,26 @@ impl SegmentText {
         let begins = s == 0 || lines[s - 1] != lines[s];
         let ends = r == lines.len() || lines[r] != lines[r - 1];
         usize::from(begins) | usize::from(ends) << 1 | usize::from(lines[s] == lines[r - 1]) << 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_slices() {
+        let mut sequence = Sequence::new();
+        for (word, line) in [("(New York,", "1"), ("", "1"), ("NY", "2"), ("10001.", "2")] {
+            sequence.push([word, line]);
+        }
+        let mut text = SegmentText::default();
+        text.fill(&sequence, Some(1)).unwrap();
+        assert_eq!(text.words(0, 4), b"new_york  ny 00000", "one blank between positions");
+        assert_eq!(text.shapes(2, 4), b"X d.");
+        let bits: Vec<usize> =
+            [(0, 2), (0, 1), (1, 3), (2, 4), (3, 4)].map(|(s, r)| text.line_bits(s, r)).into();
+        assert_eq!(bits, [0b111, 0b101, 0b000, 0b111, 0b110]);
+        assert!(text.fill(&sequence, Some(2)).is_err());
     }
 }

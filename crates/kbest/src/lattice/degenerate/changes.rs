@@ -16,11 +16,12 @@
 //!
 //! **Cost.** A rise, or the fall of an edge that was not a maximum: one comparison per level. The fall of a maximum:
 //! the groups of the levels that change are read once, together at most twice the rank of the label (or, for sparse
-//! edges, the exceptions of the label for each of these levels); where it was also the largest edge between two rests,
+//! edges of one class, the exceptions of the label for each of these levels); where it was also the largest edge between two rests,
 //! as many maxima of rows. With frequent labels first, edges that change often are the fastest to update.
 
 use super::{DegenerateBounds, Ranking};
 use crate::kernel::Float;
+use crate::lattice::base::Line;
 use crate::lattice::bounds::Change;
 use crate::lattice::{DenseEdges, SparseEdges};
 
@@ -45,25 +46,20 @@ impl<S: Float> GroupMaxima<S> for DenseEdges<S> {
 
 impl<S: Float> GroupMaxima<S> for SparseEdges<S> {
     fn of_row(&self, p: usize, level: usize, ranking: &Ranking) -> S {
-        of_list(self.base(), self.leaving(p), level, ranking)
+        of_list(self.bases().row(p), self.leaving(p), level, ranking)
     }
 
     fn of_column(&self, y: usize, level: usize, ranking: &Ranking) -> S {
-        of_list(self.base(), self.entering(y), level, ranking)
+        of_list(self.bases().column(y), self.entering(y), level, ranking)
     }
 }
 
-fn of_list<S: Float>(base: S, list: (&[u32], &[S]), level: usize, ranking: &Ranking) -> S {
-    let mut named = 0;
-    let mut best = S::FORBIDDEN;
-    for (&other, &w) in list.0.iter().zip(list.1) {
-        if ranking.last_level_at_rest(other as usize) == Some(level) {
-            named += 1;
-            best = best.larger(w);
-        }
-    }
-    // A list that names the whole group leaves no edge at the base.
-    if named == ranking.added_after(level).len() { best } else { best.larger(base) }
+fn of_list<S: Float>(base: Line<'_, S>, list: (&[u32], &[S]), level: usize, ranking: &Ranking) -> S {
+    let group = |other: u32| ranking.last_level_at_rest(other as usize) == Some(level);
+    let listed = || list.0.iter().zip(list.1).filter(|&(&other, _)| group(other));
+    let best = listed().fold(S::FORBIDDEN, |best, (_, &w)| best.larger(w));
+    let sizes = base.count(ranking.added_after(level).iter());
+    best.larger(base.largest_among(&sizes, base.best_among(&sizes), listed().map(|(&other, _)| other)))
 }
 
 impl<S: Float> DegenerateBounds<S> {
@@ -139,7 +135,7 @@ impl<S: Float> Levels<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{check, scores, sparse};
+    use super::super::tests::{check, classes, scores, scores_by_class, sparse};
     use crate::lattice::Edges;
     use proptest::prelude::*;
 
@@ -173,6 +169,9 @@ mod tests {
             follow(dense(), scores.clone(), &changes);
             follow(dense().ranked(order.clone()).unwrap(), scores.clone(), &changes);
             follow(sparse(labels, &scores, base), scores.clone(), &changes);
+            let by_class = scores_by_class(labels);
+            follow(classes(labels, &by_class), by_class.clone(), &changes);
+            follow(classes(labels, &by_class).ranked(order.clone()).unwrap(), by_class, &changes);
             follow(sparse(labels, &scores, base).ranked(order).unwrap(), scores.clone(), &changes);
         }
     }

@@ -55,15 +55,17 @@ pub enum EdgeKind {
     Dense,
     Sparse,
     SparseForbidden,
+    Classes,
     PerPosition,
     Selected,
     Callback,
 }
 
-pub const EDGE_KINDS: [EdgeKind; 6] = [
+pub const EDGE_KINDS: [EdgeKind; 7] = [
     EdgeKind::Dense,
     EdgeKind::Sparse,
     EdgeKind::SparseForbidden,
+    EdgeKind::Classes,
     EdgeKind::PerPosition,
     EdgeKind::Selected,
     EdgeKind::Callback,
@@ -88,6 +90,8 @@ pub struct Case {
     /// Allowed labels (position, labels).
     pub allowed: Vec<(usize, Vec<u32>)>,
     pub order: Option<Vec<u32>>,
+    /// The classes of each label as origin and as target, and their numbers; some may be empty.
+    pub classes: (Vec<u32>, Vec<u32>, [usize; 2]),
     /// Edges get their scores one by one, after they were made with others.
     pub changed: bool,
 }
@@ -204,12 +208,23 @@ impl Case {
             EdgeKind::Selected => 1 + r.below(3),
             _ => 1,
         };
+        let counts = [1 + r.below(4), 1 + r.below(4)];
+        let [from, to] = counts.map(|count| (0..labels).map(|_| r.below(count) as u32).collect::<Vec<_>>());
+        let forbidden_classes = [0.0, 0.3][r.below(2)];
+        let by_class: Vec<f64> = (0..counts[0] * counts[1])
+            .map(|_| if r.chance(forbidden_classes) { f64::NEG_INFINITY } else { value(r, edge_spread) })
+            .collect();
         let matrices = (0..distinct)
             .map(|_| {
                 (0..labels * labels)
-                    .map(|_| {
+                    .map(|i| {
                         if !r.chance(density) {
-                            base
+                            match kind {
+                                EdgeKind::Classes => {
+                                    by_class[from[i / labels] as usize * counts[1] + to[i % labels] as usize]
+                                }
+                                _ => base,
+                            }
                         } else if r.chance(edge_forbidden) {
                             f64::NEG_INFINITY
                         } else {
@@ -246,8 +261,30 @@ impl Case {
             forced,
             allowed,
             order,
+            classes: (from, to, counts),
             changed: false,
         }
+    }
+
+    /// Edges in classes: the base is the most frequent score of each pair of classes.
+    fn in_classes<S: Float>(&self, matrix: &[f64]) -> Edges<S> {
+        let (from, to, [origins, targets]) = &self.classes;
+        let mut blocks = vec![vec![]; origins * targets];
+        let block = |i: usize| from[i / self.labels] as usize * targets + to[i % self.labels] as usize;
+        for (i, &w) in matrix.iter().enumerate() {
+            blocks[block(i)].push(w);
+        }
+        let most_frequent = |scores: &Vec<f64>| {
+            let count = |&&w: &&f64| scores.iter().filter(|&&v| v == w).count();
+            scores.iter().max_by_key(count).copied().unwrap_or(0.0)
+        };
+        let base: Vec<f64> = blocks.iter().map(most_frequent).collect();
+        let listed: Vec<usize> = (0..matrix.len()).filter(|&i| matrix[i] != base[block(i)]).collect();
+        let exceptions_from: Vec<u32> = listed.iter().map(|i| (i / self.labels) as u32).collect();
+        let exceptions_to: Vec<u32> = listed.iter().map(|i| (i % self.labels) as u32).collect();
+        let scores: Vec<f64> = listed.iter().map(|&i| matrix[i]).collect();
+        let exceptions = (&exceptions_from[..], &exceptions_to[..], &cast::<S>(&scores)[..]);
+        Edges::classes(from, to, &cast::<S>(&base), *targets, exceptions).unwrap()
     }
 
     fn one_matrix<S: Float>(&self, matrix: &[f64], sparse: Option<f64>) -> Edges<S> {
@@ -296,10 +333,12 @@ impl Case {
             EdgeKind::Dense => self.one_matrix(&self.matrices[0], None),
             EdgeKind::Sparse => self.one_matrix(&self.matrices[0], Some(base)),
             EdgeKind::SparseForbidden => self.one_matrix(&self.matrices[0], Some(f64::NEG_INFINITY)),
+            EdgeKind::Classes => self.in_classes(&self.matrices[0]),
             EdgeKind::PerPosition | EdgeKind::Selected => {
-                let shapes = self.matrices.iter().enumerate().map(|(i, m)| {
-                    let base = if i % 2 == 0 { None } else { Some(base) };
-                    self.one_matrix(m, base)
+                let shapes = self.matrices.iter().enumerate().map(|(i, m)| match i % 3 {
+                    0 => self.one_matrix(m, None),
+                    1 => self.one_matrix(m, Some(base)),
+                    _ => self.in_classes(m),
                 });
                 Edges::per_position(shapes.collect()).unwrap()
             }
