@@ -6,8 +6,8 @@
 
 use kbest::random::Random;
 use kbest::segment::{
-    BoundMemory, BoundOptions, BoundSource, Estimate, Guarantee, LearnedBound, Norm, Segment, SegmentDecoder,
-    SegmentLattice, SegmentScratch, TokenFeatures, learn_bound,
+    BoundMemory, BoundOptions, BoundSource, Estimate, Guarantee, LearnedBound, LookAtSequence, Norm, Segment,
+    SegmentDecoder, SegmentLattice, SegmentScratch, learn_bound,
 };
 use kbest::{Edges, Error, Lattice, Result};
 
@@ -89,11 +89,7 @@ impl BoundSource<f32> for Records {
         self.records.len()
     }
 
-    fn show(
-        &mut self,
-        i: usize,
-        look: &mut dyn FnMut(&SegmentLattice<'_, f32>, &dyn TokenFeatures) -> Result<()>,
-    ) -> Result<()> {
+    fn show(&mut self, i: usize, look: &mut LookAtSequence<'_, f32>) -> Result<()> {
         look(&self.lattice(i), &self.records[i].words)
     }
 }

@@ -196,11 +196,7 @@ impl crate::segment::BoundSource<f32> for Unlabelled<'_> {
         self.sequences.len()
     }
 
-    fn show(
-        &mut self,
-        i: usize,
-        look: &mut dyn FnMut(&SegmentLattice<'_, f32>, &dyn crate::segment::TokenFeatures) -> Result<()>,
-    ) -> Result<()> {
+    fn show(&mut self, i: usize, look: &mut crate::segment::LookAtSequence<'_, f32>) -> Result<()> {
         let mut features = FeatureBuffer::new();
         self.model.extractor().extract(&self.sequences[i], &mut features)?;
         look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &features)
