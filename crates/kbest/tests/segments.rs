@@ -419,7 +419,9 @@ fn scores_on_demand_are_asked_for_where_they_matter() {
         assert!(asked * 2 < all, "{decoder} asked for {asked} of {all}");
         assert_eq!(answer.counters.explicit as usize, asked, "each once: {decoder}");
     }
-    assert_eq!(SegmentDecoder::Auto.decode(&lattice, 1, &mut scratch).unwrap().decoder, "semi-funnel");
+    for (k, name) in [(1, "semi-astar"), (2, "semi-funnel")] {
+        assert_eq!(SegmentDecoder::Auto.decode(&lattice, k, &mut scratch).unwrap().decoder, name);
+    }
 }
 
 /// Blocks of lengths are left out where durations and scores allow it, and the answer stays.
