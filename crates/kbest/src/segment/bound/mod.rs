@@ -27,6 +27,8 @@
 #[cfg(feature = "bounds")]
 mod fit;
 #[cfg(feature = "bounds")]
+mod grow;
+#[cfg(feature = "bounds")]
 mod learn;
 #[cfg(feature = "bounds")]
 mod observe;
