@@ -14,12 +14,18 @@ KILLS ?= 1000
 # Cargo features of the library, which must build without any and with each alone.
 FEATURES = text mmap gzip json safetensors bounds
 
-.PHONY: all test lint soak fuzz torture check-deep bench demo clean help
+# Interpreter for the tests of the Python package, 3.9 or newer.
+PYTHON ?= python3
+
+.PHONY: all test test-python test-python-peers package lint soak fuzz torture check-deep bench demo clean help
 
 all: lint test
 
 help:
-	@echo "make test    run all tests, then the library's again without vector instructions"
+	@echo "make test    run all tests: Rust, the library's again without vector instructions, packaging, Python"
+	@echo "make test-python        the Python package alone: builds the wheel, tests it in a fresh environment"
+	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
+	@echo "make package            build both crates from their packages, as crates.io would"
 	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
 	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder, at every vector LEVELS=$(LEVELS)"
 	@echo "make fuzz    run each of FUZZ_TARGETS for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs cargo-fuzz)"
@@ -31,6 +37,17 @@ help:
 test:
 	$(CARGO) test --workspace
 	KBEST_LEVEL=scalar $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
+	$(CARGO) package -q -p kbest -p kbest-cli --allow-dirty --no-verify # complete and describable; `make package` builds them
+	PYTHON=$(PYTHON) scripts/test_python.sh
+
+test-python:
+	PYTHON=$(PYTHON) scripts/test_python.sh
+
+test-python-peers:
+	PYTHON=$(PYTHON) scripts/test_python.sh peers
+
+package:
+	$(CARGO) package -p kbest -p kbest-cli --allow-dirty
 
 lint:
 	$(CARGO) fmt --all --check

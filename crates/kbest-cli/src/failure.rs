@@ -65,3 +65,15 @@ impl Failure {
         }
     }
 }
+
+/// An error about an option, in the words of the command line.
+pub(crate) fn as_typed(error: kbest::Error) -> Failure {
+    match error {
+        kbest::Error::Argument { what, expected, got } => {
+            let owner = ["algorithm ", "optimizer ", "loss "].iter().any(|owner| expected.starts_with(owner));
+            let dashes = if owner { "--" } else { "" };
+            Failure::Usage(format!("--{}: expected {dashes}{expected}, got {got}", what.replace('_', "-")))
+        }
+        other => other.into(),
+    }
+}

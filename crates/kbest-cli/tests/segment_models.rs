@@ -178,27 +178,6 @@ fn options_crossed() {
 }
 
 #[test]
-fn interrupted_training_resumes() {
-    let folder = Folder::new();
-    let [train, test] = folder.addresses("60");
-    let (straight, resumed) = (folder.path("a.kbest"), folder.path("b.kbest"));
-    let with = |model: &str, more: &[&str]| {
-        succeed(&[&["train", &train, "-m", model, "-q", "--dev", &test][..], &SEMI, more].concat());
-    };
-    with(&straight, &["--epochs", "4"]);
-    // A checkpoint is what a run leaves behind that could not write its model: the name is that of a folder.
-    std::fs::create_dir(&resumed).unwrap();
-    let two =
-        [&["train", &train, "-m", &resumed, "-q", "--dev", &test][..], &SEMI, &["--epochs", "2"]].concat();
-    assert_eq!(run(&two).0, 2);
-    std::fs::remove_dir(&resumed).unwrap();
-    if Path::new(&folder.path("b.kbest.checkpoint")).exists() {
-        with(&resumed, &["--epochs", "4", "--resume"]);
-        assert_eq!(std::fs::read(&straight).unwrap(), std::fs::read(&resumed).unwrap());
-    }
-}
-
-#[test]
 fn what_does_not_fit_is_refused() {
     let folder = Folder::new();
     let [train, test] = folder.addresses("30");

@@ -1,11 +1,11 @@
 //! Which labels may follow one another, as requested by the user.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Result, as_typed};
 use clap::Args;
-use kbest::scheme::{Scheme, Tagging};
+use kbest::scheme::Scheme;
 use kbest::segment::SegmentDecoder;
 use kbest::transition::Transitions;
-use kbest::{Decoder, LabelSet, Model, SegmentModel, SegmentTagger, Tagger};
+use kbest::{Decoder, Model, SegmentModel, SegmentTagger, Tagger};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Constraints {
     /// A tagger that obeys the constraints.
     pub(crate) fn tagger(&self, model: &Arc<Model>, decoder: Decoder) -> Result<Tagger> {
         let tagger = Tagger::new(model.clone()).with_decoder(decoder);
-        match all(&self.constraints, model.labels())? {
+        match Transitions::from_rules(&self.constraints, model.labels()).map_err(as_typed)? {
             Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
             None => Ok(tagger),
         }
@@ -44,49 +44,9 @@ impl Constraints {
         let is_scheme = |said: &&String| *said == "auto" || Scheme::by_name(said).is_ok();
         let fulfilled = |said: &&String| is_scheme(said) && model.spelling().name() != "runs";
         let rules: Vec<&String> = self.constraints.iter().filter(|said| !fulfilled(said)).collect();
-        match all(&rules, model.labels())? {
+        match Transitions::from_rules(&rules, model.labels()).map_err(as_typed)? {
             Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
             None => Ok(tagger),
         }
     }
-}
-
-/// All these rules together.
-fn all(rules: &[impl AsRef<str>], labels: &LabelSet) -> Result<Option<Transitions>> {
-    let mut all: Option<Transitions> = None;
-    for said in rules {
-        let transitions = transitions(said.as_ref(), labels)?;
-        all = Some(match all {
-            Some(others) => others.and(transitions)?,
-            None => transitions,
-        });
-    }
-    Ok(all)
-}
-
-fn transitions(said: &str, labels: &LabelSet) -> Result<Transitions> {
-    let by_name = Scheme::by_name(said).ok();
-    if said == "auto" || by_name.is_some() {
-        let Some(tagging) = Tagging::detect(labels.names()) else {
-            let example = labels.names().next().unwrap_or_default();
-            return Err(Failure::Usage(format!(
-                "--constraints {said}: expected labels that encode spans, such as B-X and I-X, \
-                 got labels such as {example}"
-            )));
-        };
-        let tagging = Tagging { scheme: by_name.unwrap_or(tagging.scheme), ..tagging };
-        return Ok(Transitions::from_names(labels.names(), tagging));
-    }
-    let path = Path::new(said);
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let schemes: Vec<&str> = Scheme::NAMES.iter().map(|(name, _)| *name).collect();
-            Failure::Usage(format!(
-                "--constraints: expected auto, {} or a transition file, got `{said}`, which is neither",
-                schemes.join(", ")
-            ))
-        }
-        _ => Failure::system("read", path, error),
-    })?;
-    Ok(Transitions::parse_bytes(&bytes, said, labels)?)
 }

@@ -6,22 +6,22 @@
 
 mod algorithm;
 mod beside;
-mod dual;
 mod product;
 mod report;
 mod segments;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
-use algorithm::Algorithm;
+use algorithm::AlgorithmOptions;
 use beside::{Checkpoint, Lock};
 use clap::Args;
-use kbest::feature::{FeatureSource, Numbers, Preset};
+use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, OnHeldOut, Schedule, Standing, Trainer, accuracy, fingerprint, fingerprint_of_sequences,
+    EpochEnd, OnHeldOut, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy, fingerprint,
+    fingerprint_of_sequences,
 };
-use kbest::{Model, Sequence, Template};
+use kbest::{Error, Model, Sequence, Template};
 use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_frequency: u32,
     #[command(flatten)]
-    algorithm: Algorithm,
+    algorithm: AlgorithmOptions,
     /// Maximum number of passes over the data [default: 10; baum-welch, crf and semi-crf with lbfgs, dual with --loss margin or slack: 100]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
@@ -116,7 +116,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
     check(arguments)?;
     let _lock = Lock::take(&arguments.model)?;
-    if arguments.algorithm.is_unsupervised() {
+    let recipe = arguments.algorithm.recipe();
+    if recipe.algorithm.is_unsupervised() {
         return run_without_labels(arguments, begun);
     }
     let numbers = arguments.features.as_deref() == Some(NUMBERS);
@@ -128,19 +129,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
-    if arguments.algorithm.is_of_segments() {
-        let data = arguments.algorithm.segment_training_set(&sequences, features, arguments.min_frequency)?;
+    if recipe.algorithm.is_of_segments() {
+        let options = arguments.algorithm.segment_options()?;
+        let data = SegmentTrainingSet::new(&sequences, features, arguments.min_frequency, options)?;
         let data = Arc::new(data);
         report.segments(&data, begun.elapsed());
-        let mut trainer = arguments.algorithm.segment_trainer(&data)?;
+        let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
         let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
         let run =
             Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
         return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
-    let data = Arc::new(arguments.algorithm.training_set(&sequences, features, arguments.min_frequency)?);
+    let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
-    let mut trainer = arguments.algorithm.trainer(&data)?;
+    let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
     let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
     let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
     run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
@@ -173,7 +175,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let Run { arguments, source, dev, key, sequences } = *self;
         let schedule = Schedule {
-            epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs()),
+            epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs()),
             patience: arguments.patience,
         };
         let cores = text::threads(None)?;
@@ -239,9 +241,9 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
         )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files, None)?;
-    let mut trainer = arguments.algorithm.unsupervised(&sequences)?;
+    let mut trainer = arguments.algorithm.recipe().unsupervised(&sequences).map_err(as_typed)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.default_epochs());
+    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs());
     let schedule = Schedule { epochs, patience: arguments.patience };
     let standing =
         learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
@@ -259,7 +261,7 @@ fn check(arguments: &Arguments) -> Result<()> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Failure::Usage(format!("--prune: expected 0 or more, got {threshold}")));
         }
-        if !arguments.algorithm.can_be_pruned() {
+        if !arguments.algorithm.recipe().algorithm.can_be_pruned() {
             let name = arguments.algorithm.name();
             return Err(Failure::Usage(format!(
                 "--prune: expected an algorithm that learns weights, got {name}"
@@ -304,37 +306,16 @@ fn learn<M: Product>(
 
 /// Where features come from: as requested, else what suits the data.
 fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
-    if let Some(source) = arguments.algorithm.feature_source() {
-        return match (&arguments.template, &arguments.features) {
-            (None, None) => Ok(source),
-            _ => Err(Failure::Usage(
-                "--template, --features: expected neither with --algorithm hmm, which has its own features"
-                    .into(),
-            )),
-        };
-    }
-    let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
-    if let Some(path) = &arguments.template {
-        let template = read_template(path)?;
-        if template.columns() > columns && !source.is_items() {
-            let got = template.columns() - 1;
-            let problem = format!(
-                "expected column numbers below {columns} (the data's columns without the label), got {got}"
-            );
-            return Err(Failure::input(&path.display().to_string(), problem));
+    let template = arguments.template.as_deref().map(read_template).transpose()?;
+    let (recipe, features) = (arguments.algorithm.recipe(), arguments.features.as_deref());
+    recipe.feature_source(template, features, sequences, source.is_items()).map_err(|error| {
+        match (&arguments.template, error) {
+            (Some(path), Error::Argument { what, expected, got }) if what == "template" => {
+                Failure::input(&path.display().to_string(), format!("expected {expected}, got {got}"))
+            }
+            (_, error) => as_typed(error),
         }
-        return Ok(FeatureSource::Template(template));
-    }
-    if let Some(name) = &arguments.features {
-        return Ok(match name.as_str() {
-            NUMBERS => FeatureSource::Numbers(Numbers::fit(sequences)?),
-            name => FeatureSource::Preset(Preset::by_name(name)?),
-        });
-    }
-    if source.is_items() {
-        return Ok(FeatureSource::Items);
-    }
-    Ok(FeatureSource::Preset(if columns > 1 { Preset::Columns } else { Preset::Words }))
+    })
 }
 
 fn read_template(path: &Path) -> Result<Template> {
@@ -375,7 +356,7 @@ fn with_about<M: Product>(
 ) -> Result<M> {
     let text = |name: &str, value: String| (name.to_owned(), value);
     let about = vec![
-        text("algorithm", arguments.algorithm.name()),
+        text("algorithm", arguments.algorithm.name().into()),
         text("epochs", standing.epochs.to_string()),
         text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
     ];

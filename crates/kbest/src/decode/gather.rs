@@ -142,7 +142,7 @@ mod tests {
         let callback = Edges::callback(5, move |_, p, y| copy[p * 5 + y], |_| 25.0, 25.0).unwrap();
         let mixed = Edges::per_position(vec![sparse(), dense()]).unwrap();
         let classes = {
-            let base = |p: u32, y: u32| if (p + y) % 2 == 0 { 4.0 } else { 0.0 };
+            let base = |p: u32, y: u32| if (p + y).is_multiple_of(2) { 4.0 } else { 0.0 };
             let listed: Vec<u32> = (0..25).filter(|&i| scores[i as usize] != base(i / 5, i % 5)).collect();
             let (from, to): (Vec<_>, Vec<_>) = listed.iter().map(|i| (i / 5, i % 5)).unzip();
             let values: Vec<f32> = listed.iter().map(|&i| scores[i as usize]).collect();

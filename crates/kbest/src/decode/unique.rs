@@ -25,7 +25,7 @@ use crate::label::LabelId;
 use crate::lattice::Lattice;
 use std::borrow::Borrow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
 /// Paths in a row that may look like earlier ones before the space is divided: per position, and at least.
@@ -44,7 +44,7 @@ pub struct UniqueBy<'l, S: Float, L, F> {
 enum State<S: Float> {
     /// Paths one by one, and what those returned look like.
     Enumerating(HashSet<Vec<LabelId>>),
-    Divided(Divided<S>),
+    Divided(Box<Divided<S>>),
     Finished,
 }
 
@@ -72,7 +72,7 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>, F: Fn(LabelId) -> LabelId> Iterato
             }
             let lattice = self.paths.lattice();
             let classes = (0..lattice.labels() as LabelId).map(&self.projection).collect();
-            self.state = State::Divided(Divided::new(lattice, classes, std::mem::take(seen)));
+            self.state = State::Divided(Box::new(Divided::new(lattice, classes, std::mem::take(seen))));
         }
         match &mut self.state {
             State::Divided(divided) => divided.next(self.paths.lattice()),
@@ -106,16 +106,11 @@ impl<S: Float> Divided<S> {
         let mut seen: Vec<Arc<[LabelId]>> = seen.into_iter().map(Arc::from).collect();
         seen.sort_unstable();
         for position in 0..lattice.positions() {
-            // What follows each beginning of this length.
-            let mut following: BTreeMap<&[LabelId], (&Arc<[LabelId]>, Vec<LabelId>)> = BTreeMap::new();
-            for answer in &seen {
-                let (_, next) = following.entry(&answer[..position]).or_insert((answer, vec![]));
-                if next.last() != Some(&answer[position]) {
-                    next.push(answer[position]);
-                }
-            }
-            for (before, without) in following.into_values() {
-                divided.add(lattice, before.clone(), position, without);
+            // Answers with the same beginning are neighbours, and what follows it ascends.
+            for alike in seen.chunk_by(|a, b| a[..position] == b[..position]) {
+                let mut without: Vec<LabelId> = alike.iter().map(|answer| answer[position]).collect();
+                without.dedup();
+                divided.add(lattice, alike[0].clone(), position, without);
             }
         }
         divided

@@ -150,7 +150,7 @@ impl SegmentModel {
         };
         let lattice = match self.features().keys().is_empty() {
             true => lattice,
-            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?,
+            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?.with_cheap_scores(),
         };
         match bound {
             None => Ok(lattice),
@@ -196,11 +196,7 @@ impl crate::segment::BoundSource<f32> for Unlabelled<'_> {
         self.sequences.len()
     }
 
-    fn show(
-        &mut self,
-        i: usize,
-        look: &mut dyn FnMut(&SegmentLattice<'_, f32>, &dyn crate::segment::TokenFeatures) -> Result<()>,
-    ) -> Result<()> {
+    fn show(&mut self, i: usize, look: &mut crate::segment::LookAtSequence<'_, f32>) -> Result<()> {
         let mut features = FeatureBuffer::new();
         self.model.extractor().extract(&self.sequences[i], &mut features)?;
         look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &features)

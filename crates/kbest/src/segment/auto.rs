@@ -18,8 +18,22 @@ pub struct SegmentFacts {
     pub explicit: bool,
     /// Whether these are computed on demand.
     pub on_demand: bool,
+    /// Whether computing one takes no longer than a few steps of a search ([`SegmentLattice::with_cheap_scores`]).
+    pub cheap: bool,
     /// Segmentations wanted.
     pub k: usize,
+}
+
+/// With fewer segments than this, computing all scores takes less time than finding out which of them matter, if each is
+/// cheap (measured on records of 5 to 308 segments: benchmarks/bounds.md).
+const FEW_SEGMENTS: usize = 250;
+
+impl SegmentFacts {
+    /// How many segments there are, labels apart.
+    fn segments(&self) -> usize {
+        let longest = self.longest.min(self.positions);
+        longest.saturating_mul(self.positions - longest) + longest * (longest + 1) / 2
+    }
 }
 
 /// What will be run, and why.
@@ -40,14 +54,17 @@ impl SegmentPlan {
             longest: lattice.longest(),
             explicit: lattice.has_explicit(),
             on_demand: lattice.is_on_demand(),
+            cheap: lattice.cheap,
             k,
         })
     }
 
     /// A pure function of the facts.
     pub fn choose(facts: SegmentFacts) -> Self {
+        let all_scores = facts.on_demand && facts.cheap && facts.segments() < FEW_SEGMENTS;
         let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 2 * BLOCK);
         let decoder = match () {
+            () if all_scores => SegmentDecoder::SemiViterbiSimd,
             // Half the scores that the funnel asks for: see benchmarks/bounds.md.
             () if facts.on_demand && facts.k == 1 => SegmentDecoder::SemiAstar(Estimate::Admissible),
             () if bounds_pay => SegmentDecoder::SemiFunnel,
@@ -64,8 +81,11 @@ impl SegmentPlan {
 
 impl fmt::Display for SegmentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SegmentFacts { positions, labels, longest, explicit, on_demand, k } = self.facts;
+        let SegmentFacts { positions, labels, longest, explicit, on_demand, k, .. } = self.facts;
         let why = match () {
+            () if on_demand && self.decoder == SegmentDecoder::SemiViterbiSimd => {
+                "there are so few segments that computing all their scores is faster than choosing among them"
+            }
             () if on_demand && k == 1 => {
                 "scores of segments are computed on demand, and this search asks for the fewest"
             }
@@ -85,5 +105,27 @@ impl fmt::Display for SegmentPlan {
             "{positions} positions, {labels} labels, segments up to {longest}. `{}`: {why}.",
             self.decoder
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_sequences_with_cheap_scores_compute_all() {
+        let plan = |positions, longest, cheap, k| {
+            let facts =
+                SegmentFacts { positions, labels: 5, longest, explicit: true, on_demand: true, cheap, k };
+            SegmentPlan::choose(facts)
+        };
+        assert_eq!(plan(7, 7, true, 1).facts.segments(), 28);
+        assert_eq!(plan(22, 8, true, 1).facts.segments(), 22 * 8 - 28);
+        assert_eq!(plan(7, 7, true, 1).decoder, SegmentDecoder::SemiViterbiSimd);
+        assert_eq!(plan(7, 7, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
+        assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiFunnel);
+        assert!(plan(7, 7, true, 1).explain().contains("all their scores"));
     }
 }

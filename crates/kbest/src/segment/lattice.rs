@@ -62,10 +62,11 @@ pub struct SegmentLattice<'a, S: Float> {
     pub(super) boundaries: Option<[Held<'a, [S]>; 2]>, // T x L each: beginning, ending at a position
     pub(super) durations: Option<Held<'a, [S]>>,       // W x L
     pub(super) explicit: Explicit<'a, S>,
-    pub(super) longest: usize,                 // usize::MAX if there is no limit
+    pub(super) cheap: bool,    // explicit scores computed on demand cost little
+    pub(super) longest: usize, // usize::MAX if there is no limit
     pub(super) longest_of: Option<Vec<usize>>, // L: a limit for each label
-    pub(super) required: BTreeSet<usize>,      // a segment must end or begin here
-    pub(super) closed: BTreeSet<usize>,        // none may
+    pub(super) required: BTreeSet<usize>, // a segment must end or begin here
+    pub(super) closed: BTreeSet<usize>, // none may
     pub(super) forbidden: BTreeSet<(usize, usize, LabelId)>, // end, start, label
     pub(super) magnitudes: [f64; 3], // the largest finite |duration|, |explicit score| and |boundary score|
     pub(super) prepared: OnceLock<Prepared>,
@@ -81,6 +82,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
             boundaries: None,
             durations: None,
             explicit: Explicit::None,
+            cheap: false,
             longest: usize::MAX,
             longest_of: None,
             required: BTreeSet::new(),
@@ -192,6 +194,14 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
         self.changed().in_range()
+    }
+
+    /// Says that the function of [`SegmentLattice::with_score_function`] takes a microsecond or so. Of a short sequence
+    /// [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of finding out which of them
+    /// matter.
+    pub fn with_cheap_scores(mut self) -> Self {
+        self.cheap = true;
+        self
     }
 
     /// Lets no segment be longer than this.

@@ -48,7 +48,9 @@ pub use astar::Estimate;
 pub use auto::{SegmentFacts, SegmentPlan};
 pub use bound::{BoostedTrees, BoundMemory, BoundParts, LearnedBound, Promise, TokenFeatures};
 #[cfg(feature = "bounds")]
-pub use bound::{BoundOptions, BoundProgress, BoundReport, BoundSource, FitSize, Norm, learn_bound};
+pub use bound::{
+    BoundOptions, BoundProgress, BoundReport, BoundSource, FitSize, LookAtSequence, Norm, learn_bound,
+};
 pub use decoder::{SEGMENT_CATALOGUE, SegmentDecoder, SegmentEntry, SegmentScratch};
 pub use lattice::SegmentLattice;
 pub use lazy::{Segmentations, segmentations};

@@ -45,6 +45,7 @@ pub use segments::{SegmentTagged, SegmentTagger};
 use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
+use crate::lattice::Lattice;
 use crate::marginal::{MarginalScratch, marginals};
 use crate::model::Model;
 use crate::scoring::Scorer;
@@ -151,6 +152,24 @@ impl<M: Scorer> Tagger<M> {
     /// As for [`Tagger::tag`]; [`Error::Shape`] unless `known` has one entry per position; [`Error::LabelOutOfRange`].
     pub fn tag_known(&mut self, input: &M::Input, known: &[Option<LabelId>], k: usize) -> Result<&Tagged> {
         self.search(input, Some(known), k)
+    }
+
+    /// The lattice of an input under the same constraints and known labels (none, or one entry per position): for
+    /// marginals, explanations, and searches of your own. For an ensemble that votes, that of its last member.
+    ///
+    /// # Errors
+    /// As for [`Tagger::tag_known`], except those of the decoder.
+    pub fn lattice<'a>(
+        &'a mut self,
+        input: &M::Input,
+        known: &'a [Option<LabelId>],
+    ) -> Result<Lattice<'a, f32>> {
+        let positions = M::positions(input);
+        if !known.is_empty() && known.len() != positions {
+            return Err(Error::shape("known labels", format!("{positions} positions"), known.len()));
+        }
+        let limits = Limits { constraint: self.constraint.as_deref(), known };
+        limits.limit(self.model.lattice(input, &mut self.memory)?)
     }
 
     fn search(&mut self, input: &M::Input, known: Option<&[Option<LabelId>]>, k: usize) -> Result<&Tagged> {

@@ -4,10 +4,53 @@ use super::rules::{Rules, Select};
 use super::{FORBIDDEN, Part, Transitions};
 use crate::error::{Error, Result, quoted};
 use crate::label::{LabelId, LabelSet};
+use crate::scheme::{Scheme, Tagging};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Transitions {
+    /// The constraints that a rule names: a scheme (`iob2`, `bilou`, ...), `auto` for the scheme that the names of the
+    /// labels spell, or a transition file.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the names spell no spans, or the rule is neither scheme nor file; [`Error::Io`]; errors of
+    /// [`Transitions::parse`].
+    pub fn from_rule(rule: &str, labels: &LabelSet) -> Result<Self> {
+        let by_name = Scheme::by_name(rule).ok();
+        if rule == "auto" || by_name.is_some() {
+            let Some(tagging) = Tagging::detect(labels.names()) else {
+                let got = format!("labels such as {} with {rule}", labels.names().next().unwrap_or_default());
+                let expected = "labels that encode spans, such as B-X and I-X";
+                return Err(Error::argument("constraints", expected, got));
+            };
+            let tagging = Tagging { scheme: by_name.unwrap_or(tagging.scheme), ..tagging };
+            return Ok(Self::from_names(labels.names(), tagging));
+        }
+        let bytes = std::fs::read(rule).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let schemes = Scheme::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+                let expected = format!("auto, {schemes} or a transition file");
+                Error::argument("constraints", expected, format!("`{rule}`, which is neither"))
+            }
+            _ => Error::io(rule, 0, error),
+        })?;
+        Self::parse_bytes(&bytes, rule, labels)
+    }
+
+    /// The constraints of several [rules](Transitions::from_rule), which all apply; `None` if there are no rules.
+    ///
+    /// # Errors
+    /// Those of [`Transitions::from_rule`].
+    pub fn from_rules<R: AsRef<str>>(rules: &[R], labels: &LabelSet) -> Result<Option<Self>> {
+        rules.iter().try_fold(None, |all: Option<Self>, rule| {
+            let transitions = Self::from_rule(rule.as_ref(), labels)?;
+            Ok(Some(match all {
+                Some(others) => others.and(transitions)?,
+                None => transitions,
+            }))
+        })
+    }
+
     /// Reads transitions, one per line: `from TAB to`, optionally followed by another tab and a score to add.
     ///
     /// - A line that begins with `!` forbids, every other line allows. The last line that matches decides.

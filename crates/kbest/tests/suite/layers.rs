@@ -1,5 +1,5 @@
-//! `ARCHITECTURE.md` is correct: modules use only what its table of layers allows, the table names every module, and
-//! `unsafe` stays under `kernel/`.
+//! `ARCHITECTURE.md` is correct: modules use only what its table of layers allows, the table names every module, crates
+//! above the library use its public interface, and `unsafe` stays where it says.
 //!
 //! The rules are read from the table itself, so that it cannot go stale. Unit tests (from `#[cfg(test)]` to the end of
 //! a file, and files named `tests.rs`) may use what they like; comments do not count.
@@ -160,9 +160,11 @@ fn the_table_names_every_module_and_no_other() {
 #[test]
 fn unsafe_stays_in_the_kernels() {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    for krate in ["crates/kbest/src", "crates/kbest-cli/src"] {
+    // One file of the bindings takes tables over the C data interface: docs/decisions/0014-arrow-capsules.md.
+    let bindings = "crates/kbest-py/src";
+    for krate in ["crates/kbest/src", "crates/kbest-cli/src", bindings] {
         for (path, text) in sources(&root().join(krate)) {
-            if path.starts_with("kernel") {
+            if path.starts_with("kernel") || (krate == bindings && path == Path::new("arrow/capsule.rs")) {
                 continue;
             }
             for (number, line) in code(&path, &text).lines().enumerate() {

@@ -330,7 +330,7 @@ fn training_leaves_out_the_sequence_at_hand() {
         texts.push(sequence);
     }
     let gold = [(0usize, 2usize, 0u32)];
-    let data: Vec<(&Sequence, &[(usize, usize, u32)])> = texts.iter().map(|text| (text, &gold[..])).collect();
+    let data: Vec<_> = texts.iter().map(|text| (text, &gold[..])).collect();
     let builder = SegmentFeaturesBuilder::default().with_kinds([SegmentKind::Known, SegmentKind::Similar]);
     let (features, leave_out) = builder.build(&data, &["CITY"], |_| false).unwrap();
     let mut memory = SegmentMemory::default();

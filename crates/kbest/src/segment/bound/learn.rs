@@ -76,6 +76,9 @@ impl BoundOptions {
     }
 }
 
+/// What looks at a sequence: its lattice and the features of its tokens.
+pub type LookAtSequence<'a, S> = dyn FnMut(&SegmentLattice<'_, S>, &dyn TokenFeatures) -> Result<()> + 'a;
+
 /// Unlabelled sequences.
 pub trait BoundSource<S: Float> {
     /// How many there are.
@@ -85,11 +88,7 @@ pub trait BoundSource<S: Float> {
     ///
     /// # Errors
     /// Its own, and those of `look`.
-    fn show(
-        &mut self,
-        i: usize,
-        look: &mut dyn FnMut(&SegmentLattice<'_, S>, &dyn TokenFeatures) -> Result<()>,
-    ) -> Result<()>;
+    fn show(&mut self, i: usize, look: &mut LookAtSequence<'_, S>) -> Result<()>;
 }
 
 /// Where learning stands.

@@ -38,7 +38,7 @@ mod trees;
 #[cfg(feature = "bounds")]
 pub use fit::{FitSize, Norm};
 #[cfg(feature = "bounds")]
-pub use learn::{BoundOptions, BoundProgress, BoundReport, BoundSource, learn_bound};
+pub use learn::{BoundOptions, BoundProgress, BoundReport, BoundSource, LookAtSequence, learn_bound};
 pub use promise::Promise;
 pub use trees::BoostedTrees;
 

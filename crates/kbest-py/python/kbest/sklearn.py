@@ -1,0 +1,151 @@
+"""A scikit-learn estimator for sequences, with the habits of sklearn-crfsuite.
+
+>>> from kbest.sklearn import SequenceTagger
+>>> X = [[{"word": "time"}, {"word": "flies"}]] * 4
+>>> y = [["N", "V"]] * 4
+>>> tagger = SequenceTagger(algorithm="crf", c2=0.1).fit(X, y)
+>>> tagger.predict(X[:1]), tagger.score(X, y)
+([['N', 'V']], 1.0)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ._kbest import Epoch, Tagger, train
+
+__all__ = ["SequenceTagger"]
+
+
+def _as_list(labels: Any) -> List[Any]:
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+
+
+class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
+    """Learns to label sequences; every argument of the constructor is one of :func:`kbest.train`.
+
+    X is a list of sequences of dicts, of lists of strings (features) or of strings (tokens); y a list of lists of labels.
+
+    Args:
+        algorithm: "averaged", "perceptron", "voted", "pa", "crf", "dual" or "hmm".
+        features: a feature set for tokens, "items" for lists of features; None: dicts and lists of strings are features,
+            strings are tokens.
+        epochs: passes over the data; None means the default of the algorithm.
+        min_frequency: ignore features seen fewer than this many times.
+        c1, c2, all_states, all_transitions: regularisation and extent of a CRF.
+        constraints: of the tagger, such as "auto" for BIO.
+        decoder: of the tagger.
+        seed, threads: of training; threads=None means the default of the algorithm.
+        options: any other option of :func:`kbest.train`, as a dict.
+
+    Attributes:
+        classes_: the labels.
+        tagger_: the :class:`kbest.Tagger`.
+        training_log_: an :class:`kbest.Epoch` per pass.
+    """
+
+    def __init__(
+        self,
+        algorithm: str = "crf",
+        features: Optional[str] = None,
+        epochs: Optional[int] = None,
+        min_frequency: int = 1,
+        c1: Optional[float] = None,
+        c2: Optional[float] = None,
+        all_states: bool = False,
+        all_transitions: bool = False,
+        constraints: Any = None,
+        decoder: str = "auto",
+        seed: int = 1,
+        threads: Optional[int] = None,
+        options: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.features = features
+        self.epochs = epochs
+        self.min_frequency = min_frequency
+        self.c1 = c1
+        self.c2 = c2
+        self.all_states = all_states
+        self.all_transitions = all_transitions
+        self.constraints = constraints
+        self.decoder = decoder
+        self.seed = seed
+        self.threads = threads
+        self.options = options
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> "SequenceTagger":
+        """Learns from sequences and their labels; with held-out data, keeps the model that does best on it."""
+        X, y = list(X), [_as_list(labels) for labels in y]
+        features = self.features
+        if features is None:
+            first = next((token for tokens in X for token in tokens), None)
+            if first is not None and not isinstance(first, (str, dict)):
+                features = "items"
+        self.training_log_: List[Epoch] = []
+        self.tagger_: Tagger = train(
+            X,
+            y,
+            algorithm=self.algorithm,
+            features=features,
+            epochs=self.epochs,
+            min_frequency=self.min_frequency,
+            c1=self.c1,
+            c2=self.c2,
+            all_states=self.all_states,
+            all_transitions=self.all_transitions,
+            constraints=self.constraints,
+            tag_decoder=self.decoder,
+            seed=self.seed,
+            threads=self.threads,
+            dev=None if X_dev is None else (X_dev, y_dev),
+            callback=self._log_epoch,
+            **(self.options or {}),
+        )
+        self.classes_: List[str] = sorted(self.tagger_.labels)
+        return self
+
+    def _log_epoch(self, epoch: Epoch) -> None:
+        self.training_log_.append(epoch)
+
+    def _fitted(self) -> Tagger:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "tagger_")
+        return self.tagger_
+
+    def predict(self, X: Any) -> List[List[str]]:
+        """The best labels of each sequence."""
+        return self._fitted().tag_batch(list(X))
+
+    def predict_single(self, xseq: Any) -> List[str]:
+        """The best labels of one sequence."""
+        return self._fitted().tag(xseq)
+
+    def predict_kbest(self, X: Any, k: int) -> List[List[List[str]]]:
+        """The k best label sequences of each sequence."""
+        tagger = self._fitted()
+        return [[path.labels for path in tagger.kbest(xseq, k)] for xseq in X]
+
+    def predict_marginals(self, X: Any) -> List[List[Dict[str, float]]]:
+        """The probability of every label at every position, as dicts."""
+        return [self.predict_marginals_single(xseq) for xseq in X]
+
+    def predict_marginals_single(self, xseq: Any) -> List[Dict[str, float]]:
+        """The same for one sequence."""
+        tagger = self._fitted()
+        return [dict(zip(tagger.labels, row)) for row in tagger.marginals(xseq).tolist()]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right labels."""
+        predicted = self.predict(X)
+        weights = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        right = total = 0.0
+        for labels, gold, weight in zip(predicted, y, weights):
+            gold = [str(label) for label in _as_list(gold)]
+            right += weight * sum(a == b for a, b in zip(labels, gold))
+            total += weight * len(gold)
+        return float(right / total) if total else 0.0

@@ -1,0 +1,332 @@
+//! Tables of Arrow in, tables of Arrow out: columns of lists of strings, without a Python object per token.
+//!
+//! Tables come as streams of the C data interface, from pyarrow, polars or anything else that speaks it (`capsule.rs`), and
+//! the answer is such a stream. A row is a sequence; workers read tokens where they lie.
+
+mod capsule;
+
+use crate::error;
+use crate::tagger::PyTagger;
+use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
+use arrow_array::{
+    Array, ArrayRef, LargeListArray, LargeStringArray, ListArray, RecordBatch, RecordBatchIterator,
+    StringArray, StringViewArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use kbest::{LabelSet, Sequence, Tagged};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::Arc;
+
+/// What the caller wants.
+pub(crate) struct Wanted {
+    pub(crate) columns: Vec<String>,
+    pub(crate) k: usize,
+    pub(crate) scores: bool,
+    pub(crate) probabilities: bool,
+    pub(crate) errors: bool,
+    pub(crate) threads: usize,
+}
+
+/// A table of answers, to be read by pyarrow, polars or anything else that takes `__arrow_c_stream__`.
+#[pyclass(frozen, name = "ArrowStream", module = "kbest")]
+pub(crate) struct ArrowStream {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl ArrowStream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // a wish that a producer may ignore
+        let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
+        capsule::stream(py, RecordBatchIterator::new(batches, self.schema.clone()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+/// Tags every row of a stream of tables.
+pub(crate) fn tag(
+    py: Python<'_>,
+    tagger: &PyTagger,
+    stream: &Bound<'_, PyAny>,
+    wanted: &Wanted,
+) -> PyResult<ArrowStream> {
+    let refuse =
+        |problem: String| error::argument(py, "batch", "a table with columns of lists of strings", problem);
+    let reader = capsule::reader(stream)?;
+    let schema = wanted.schema();
+    let tagged = py.detach(|| {
+        let mut batches = Vec::new();
+        for batch in reader {
+            let batch = batch.map_err(|error| Failed::Arrow(error.to_string()))?;
+            let columns =
+                wanted.columns.iter().map(|name| Lists::of(&batch, name)).collect::<Result<Vec<_>, _>>()?;
+            let answers = answers(tagger, &columns, batch.num_rows(), wanted);
+            batches.push(wanted.table(&schema, tagger.model().labels(), answers)?);
+        }
+        Ok(batches)
+    });
+    match tagged {
+        Ok(batches) => Ok(ArrowStream { schema, batches }),
+        Err(Failed::Arrow(problem)) => Err(refuse(problem)),
+        Err(Failed::Row(row, failed)) => Err(error::in_batch(py, failed, row)),
+        Err(Failed::Tokens(row, problem)) => Err(refuse(format!("{problem} in row {row}"))),
+    }
+}
+
+/// What ends the work.
+enum Failed {
+    Arrow(String),
+    Row(usize, kbest::Error),
+    Tokens(usize, String),
+}
+
+impl From<ArrowError> for Failed {
+    fn from(error: ArrowError) -> Self {
+        Failed::Arrow(error.to_string())
+    }
+}
+
+/// Why a row has no labels.
+enum Missing {
+    Null,
+    Tokens(String),
+    Failed(kbest::Error),
+}
+
+/// Strings of any layout.
+enum Strings {
+    Short(StringArray),
+    Large(LargeStringArray),
+    View(StringViewArray),
+}
+
+impl Strings {
+    fn of(array: &dyn Array) -> Option<Self> {
+        let any = array.as_any();
+        any.downcast_ref().cloned().map(Strings::Short).or_else(|| {
+            let large = any.downcast_ref().cloned().map(Strings::Large);
+            large.or_else(|| any.downcast_ref().cloned().map(Strings::View))
+        })
+    }
+
+    fn get(&self, i: usize) -> Option<&str> {
+        match self {
+            Strings::Short(array) => array.is_valid(i).then(|| array.value(i)),
+            Strings::Large(array) => array.is_valid(i).then(|| array.value(i)),
+            Strings::View(array) => array.is_valid(i).then(|| array.value(i)),
+        }
+    }
+}
+
+/// A column of lists of strings.
+struct Lists {
+    rows: ArrayRef,
+    offsets: Vec<usize>,
+    strings: Strings,
+}
+
+impl Lists {
+    fn of(batch: &RecordBatch, name: &str) -> Result<Self, Failed> {
+        let Some(column) = batch.column_by_name(name) else {
+            let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+            return Err(Failed::Arrow(format!("columns {}, none of which is `{name}`", names.join(", "))));
+        };
+        let any = column.as_any();
+        let (offsets, values): (Vec<usize>, &ArrayRef) = if let Some(list) = any.downcast_ref::<ListArray>() {
+            (list.value_offsets().iter().map(|&offset| offset as usize).collect(), list.values())
+        } else if let Some(list) = any.downcast_ref::<LargeListArray>() {
+            (list.value_offsets().iter().map(|&offset| offset as usize).collect(), list.values())
+        } else {
+            return Err(Failed::Arrow(format!("column `{name}` of {}", column.data_type())));
+        };
+        let Some(strings) = Strings::of(values.as_ref()) else {
+            return Err(Failed::Arrow(format!("column `{name}` of {}", column.data_type())));
+        };
+        Ok(Lists { rows: column.clone(), offsets, strings })
+    }
+
+    fn row(&self, i: usize) -> std::ops::Range<usize> {
+        self.offsets[i]..self.offsets[i + 1]
+    }
+}
+
+/// Fills a sequence from one row.
+fn fill(sequence: &mut Sequence, columns: &[Lists], i: usize) -> Result<(), Missing> {
+    sequence.clear();
+    if columns.iter().any(|column| column.rows.is_null(i)) {
+        return Err(Missing::Null);
+    }
+    let [first, others @ ..] = columns else { return Ok(()) };
+    if let Some(other) = others.iter().find(|other| other.row(i).len() != first.row(i).len()) {
+        let (expected, got) = (first.row(i).len(), other.row(i).len());
+        return Err(Missing::Tokens(format!("columns of {expected} and {got} tokens")));
+    }
+    for t in 0..first.row(i).len() {
+        sequence.push_position();
+        for column in columns {
+            match column.strings.get(column.row(i).start + t) {
+                Some(token) => sequence.push_cell(token),
+                None => return Err(Missing::Tokens(format!("null at position {t}"))),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn answers(
+    tagger: &PyTagger,
+    columns: &[Lists],
+    rows: usize,
+    wanted: &Wanted,
+) -> Vec<Result<Tagged, Missing>> {
+    thread_local! { static SEQUENCE: std::cell::RefCell<Sequence> = std::cell::RefCell::default(); }
+    tagger.map_rows(rows, wanted.threads, wanted.probabilities, |tagger, i| {
+        SEQUENCE.with_borrow_mut(|sequence| {
+            fill(sequence, columns, i)?;
+            tagger.tag(sequence, wanted.k).cloned().map_err(Missing::Failed)
+        })
+    })
+}
+
+impl Wanted {
+    /// The columns of the answer: with k > 1 each holds a list of what it holds with k = 1.
+    fn schema(&self) -> SchemaRef {
+        let one = self.k == 1;
+        let list = |kind: DataType| DataType::List(Arc::new(Field::new_list_field(kind, true)));
+        let wrapped = |kind: DataType| if one { kind } else { list(kind) };
+        let (labels, number) = (wrapped(list(DataType::Utf8)), wrapped(DataType::Float64));
+        let confidences = wrapped(list(DataType::Float64));
+        let mut fields = vec![Field::new("labels", labels, true)];
+        if self.scores {
+            fields.push(Field::new(if one { "score" } else { "scores" }, number.clone(), true));
+        }
+        if self.probabilities {
+            fields.push(Field::new(if one { "probability" } else { "probabilities" }, number, true));
+            fields.push(Field::new("confidences", confidences, true));
+        }
+        if self.errors {
+            fields.push(Field::new("error", DataType::Utf8, true));
+        }
+        Arc::new(Schema::new(fields))
+    }
+
+    fn table(
+        &self,
+        schema: &SchemaRef,
+        names: &LabelSet,
+        answers: Vec<Result<Tagged, Missing>>,
+    ) -> Result<RecordBatch, Failed> {
+        let mut columns: Vec<ArrayRef> = vec![self.labels(names, &answers)];
+        if self.scores {
+            columns.push(self.numbers(&answers, |tagged| {
+                tagged.decoded.paths.iter().map(|path| path.score.into()).collect()
+            }));
+        }
+        if self.probabilities {
+            columns.push(self.numbers(&answers, |tagged| tagged.probabilities.clone()));
+            columns.push(self.confidences(&answers));
+        }
+        let mut messages = StringBuilder::new();
+        for (row, answer) in answers.into_iter().enumerate() {
+            match answer {
+                Ok(_) | Err(Missing::Null) => messages.append_null(),
+                Err(Missing::Failed(failed)) if self.errors => messages.append_value(failed.to_string()),
+                Err(Missing::Tokens(problem)) if self.errors => {
+                    messages.append_value(format!("tokens: expected strings, got {problem}"));
+                }
+                Err(Missing::Failed(failed)) => return Err(Failed::Row(row, failed)),
+                Err(Missing::Tokens(problem)) => return Err(Failed::Tokens(row, problem)),
+            }
+        }
+        if self.errors {
+            columns.push(Arc::new(messages.finish()));
+        }
+        Ok(RecordBatch::try_new(schema.clone(), columns)?)
+    }
+
+    fn labels(&self, names: &LabelSet, answers: &[Result<Tagged, Missing>]) -> ArrayRef {
+        let write = |builder: &mut ListBuilder<StringBuilder>, labels: &[u32]| {
+            for &y in labels {
+                builder.values().append_value(names.name(y).unwrap_or_default());
+            }
+            builder.append(true);
+        };
+        if self.k == 1 {
+            let mut builder = strings();
+            for answer in answers {
+                match answer {
+                    Ok(tagged) => write(&mut builder, &tagged.decoded.best().labels),
+                    Err(_) => builder.append_null(),
+                }
+            }
+            return Arc::new(builder.finish());
+        }
+        let mut builder = ListBuilder::new(strings());
+        for answer in answers {
+            for path in answer.iter().flat_map(|tagged| &tagged.decoded.paths) {
+                write(builder.values(), &path.labels);
+            }
+            builder.append(answer.is_ok());
+        }
+        Arc::new(builder.finish())
+    }
+
+    /// One number per row, or a list of numbers.
+    fn numbers(&self, answers: &[Result<Tagged, Missing>], of: impl Fn(&Tagged) -> Vec<f64>) -> ArrayRef {
+        if self.k == 1 {
+            let mut builder = Float64Builder::new();
+            for answer in answers {
+                builder.append_option(answer.as_ref().ok().and_then(|tagged| of(tagged).first().copied()));
+            }
+            return Arc::new(builder.finish());
+        }
+        let mut builder = numbers();
+        for answer in answers {
+            if let Ok(tagged) = answer {
+                builder.values().append_slice(&of(tagged));
+            }
+            builder.append(answer.is_ok());
+        }
+        Arc::new(builder.finish())
+    }
+
+    fn confidences(&self, answers: &[Result<Tagged, Missing>]) -> ArrayRef {
+        if self.k == 1 {
+            let mut builder = numbers();
+            for answer in answers {
+                for row in answer.iter().flat_map(|tagged| tagged.confidences.first()) {
+                    builder.values().append_slice(row);
+                }
+                builder.append(answer.is_ok());
+            }
+            return Arc::new(builder.finish());
+        }
+        let mut builder = ListBuilder::new(numbers());
+        for answer in answers {
+            for row in answer.iter().flat_map(|tagged| &tagged.confidences) {
+                builder.values().values().append_slice(row);
+                builder.values().append(true);
+            }
+            builder.append(answer.is_ok());
+        }
+        Arc::new(builder.finish())
+    }
+}
+
+fn strings() -> ListBuilder<StringBuilder> {
+    ListBuilder::new(StringBuilder::new())
+}
+
+fn numbers() -> ListBuilder<Float64Builder> {
+    ListBuilder::new(Float64Builder::new())
+}

@@ -1,0 +1,400 @@
+//! Edges as Python objects: prepared once, shared by all calls and threads; or sparse, as lists of exceptions.
+
+use crate::array::{Dtype, as_array, dtype_of, helper, read, shown, slice};
+use crate::error;
+use crate::parallel::Number;
+use kbest::lattice::Shape;
+use kbest::transition::Transitions;
+use kbest::{Edges, LabelSet};
+use numpy::{PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::sync::Arc;
+
+/// Edges of one float type.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    F32(Arc<Edges<f32>>),
+    F64(Arc<Edges<f64>>),
+}
+
+/// Edge scores, prepared once for many calls.
+///
+/// Preparing reads every edge and keeps what decoders ask about them, so a call with prepared edges costs nothing that
+/// depends on `L * L`. Threads may share them.
+///
+/// Args:
+///     edge: (L, L) scores [from, to]; (n, L, L), one matrix per step; a scipy.sparse matrix; kbest.SparseEdges; or None
+///         for zeros.
+///     label_names: the L names of the labels; needed for constraints.
+///     constraints: a scheme ("iob2", "bilou", ...), "auto" for the one that the names spell, a transition file, or a list
+///         of these. What they forbid gets -inf.
+///     order: labels, most likely first, for the staggered decoders.
+///     dtype: float32 or float64; by default that of the scores.
+///
+/// >>> import numpy as np, kbest
+/// >>> edges = kbest.Edges(np.zeros((3, 3)), label_names=["O", "B-PER", "I-PER"], constraints="auto")
+/// >>> node = np.array([[2.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
+/// >>> kbest.decode(node, edges).labels  # O, I-PER alone would score best, but is no legal sequence
+/// array([1, 2], dtype=int32)
+#[pyclass(frozen, name = "Edges", module = "kbest")]
+pub(crate) struct PyEdges {
+    pub(crate) prepared: Prepared,
+    pub(crate) transitions: Option<Transitions>,
+}
+
+#[pymethods]
+impl PyEdges {
+    #[new]
+    #[pyo3(signature = (edge, *, label_names=None, constraints=None, order=None, dtype=None))]
+    fn new(
+        py: Python<'_>,
+        edge: Option<&Bound<'_, PyAny>>,
+        label_names: Option<Vec<String>>,
+        constraints: Option<&Bound<'_, PyAny>>,
+        order: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let source = EdgeSource::of(edge)?;
+        let dtype = match dtype {
+            Some(dtype) => Dtype::asked(dtype)?,
+            None => source.dtype()?.unwrap_or(Dtype::F32),
+        };
+        let names = label_names.as_deref();
+        let transitions = transitions(py, names, constraints)?;
+        let order = order.map(|order| labels_of(order, "order")).transpose()?;
+        let prepared = match dtype {
+            Dtype::F32 => prepare::<f32>(py, &source, names, transitions.as_ref(), order)?,
+            Dtype::F64 => prepare::<f64>(py, &source, names, transitions.as_ref(), order)?,
+        };
+        Ok(PyEdges { prepared, transitions })
+    }
+
+    /// Number of labels.
+    #[getter]
+    fn labels(&self) -> usize {
+        match &self.prepared {
+            Prepared::F32(edges) => edges.labels(),
+            Prepared::F64(edges) => edges.labels(),
+        }
+    }
+
+    /// "float32" or "float64".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.prepared.dtype().name()
+    }
+
+    /// How they are stored: "dense", "sparse" or "per-position".
+    #[getter]
+    fn shape(&self) -> &'static str {
+        fn shape<S: kbest::Float>(edges: &Edges<S>) -> &'static str {
+            match edges.shape() {
+                Shape::Dense(_) => "dense",
+                Shape::Sparse(_) => "sparse",
+                Shape::PerPosition(_) => "per-position",
+                Shape::Callback(_) => "callback",
+            }
+        }
+        match &self.prepared {
+            Prepared::F32(edges) => shape(edges),
+            Prepared::F64(edges) => shape(edges),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Edges(labels={}, shape={:?}, dtype={:?})", self.labels(), self.shape(), self.dtype())
+    }
+}
+
+impl Prepared {
+    pub(crate) fn dtype(&self) -> Dtype {
+        match self {
+            Prepared::F32(_) => Dtype::F32,
+            Prepared::F64(_) => Dtype::F64,
+        }
+    }
+}
+
+fn prepare<S: Number>(
+    py: Python<'_>,
+    source: &EdgeSource<'_>,
+    names: Option<&[String]>,
+    transitions: Option<&Transitions>,
+    order: Option<Vec<u32>>,
+) -> PyResult<Prepared> {
+    let arrays = source.read::<S>(py)?;
+    let labels = match (arrays.labels(py)?, names) {
+        (Some(labels), Some(names)) if labels != names.len() => {
+            return Err(error::shape(py, "label_names", format!("{labels} names"), names.len()));
+        }
+        (Some(labels), _) => labels,
+        (None, Some(names)) => names.len(),
+        (None, None) => {
+            return Err(error::argument(py, "edge", "scores, or None with label_names", "None alone"));
+        }
+    };
+    let view = arrays.view();
+    let edges = py.detach(|| {
+        let edges = view.build(labels, 0)?;
+        let edges = match order {
+            Some(order) => Arc::new(Arc::into_inner(edges).expect("just made").ranked(order)?),
+            None => edges,
+        };
+        match transitions {
+            Some(transitions) => transitions.constrain(&edges).map(Arc::new),
+            None => Ok(edges),
+        }
+    });
+    Ok(S::wrap(edges.map_err(|failed| error::exception(py, failed))?))
+}
+
+/// Sparse edge scores: one base value, and a list of exceptions.
+///
+/// Args:
+///     labels: number of labels L.
+///     from_: labels before, one per exception.
+///     to: labels after.
+///     value: scores.
+///     base: the score of all other pairs; -inf forbids them.
+///
+/// >>> import kbest
+/// >>> edges = kbest.SparseEdges(1000, [7], [8], [1.5])
+/// >>> kbest.path_score([[0.0] * 1000] * 2, edges, [7, 8])
+/// 1.5
+#[pyclass(frozen, name = "SparseEdges", module = "kbest")]
+pub(crate) struct PySparseEdges {
+    labels: usize,
+    from: Vec<u32>,
+    to: Vec<u32>,
+    value: Vec<f64>,
+    base: f64,
+    dtype: Dtype,
+}
+
+#[pymethods]
+impl PySparseEdges {
+    #[new]
+    #[pyo3(signature = (labels, from_, to, value, base=0.0))]
+    fn new(
+        py: Python<'_>,
+        labels: usize,
+        from_: &Bound<'_, PyAny>,
+        to: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        base: f64,
+    ) -> PyResult<Self> {
+        let array = as_array(value, "value")?;
+        let dtype = dtype_of(&array, "value")?;
+        let value = slice(&read::<f64>(&array, "value", "float64")?).to_vec();
+        let (from, to) = (labels_of(from_, "from_")?, labels_of(to, "to")?);
+        // Made once to check them, so that mistakes are reported where they are made.
+        Edges::sparse(labels, base, &from, &to, &value).map_err(|failed| error::exception(py, failed))?;
+        Ok(PySparseEdges { labels, from, to, value, base, dtype })
+    }
+
+    /// From a scipy.sparse matrix. Pairs that it does not store get the score `base`.
+    ///
+    /// >>> import kbest, numpy as np, scipy.sparse
+    /// >>> banded = scipy.sparse.diags([0.0, 0.0], [0, 1], shape=(4, 4))  # stay, or go one up; 0 is stored
+    /// >>> edges = kbest.SparseEdges.from_scipy(banded, base=-np.inf)
+    /// >>> kbest.decode(np.eye(4)[[0, 3, 2]], edges).labels
+    /// array([0, 1, 2], dtype=int32)
+    #[staticmethod]
+    #[pyo3(signature = (matrix, base=f64::NEG_INFINITY))]
+    fn from_scipy<'py>(matrix: &Bound<'py, PyAny>, base: f64) -> PyResult<Bound<'py, PyAny>> {
+        helper(matrix.py(), "sparse_edges")?.call1((matrix, base))
+    }
+
+    /// Number of labels.
+    #[getter]
+    fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// The score of pairs that are not listed.
+    #[getter]
+    fn base(&self) -> f64 {
+        self.base
+    }
+
+    fn __len__(&self) -> usize {
+        self.value.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("SparseEdges(labels={}, exceptions={}, base={:?})", self.labels, self.value.len(), self.base)
+    }
+}
+
+/// Labels of an argument; negative ones are refused.
+pub(crate) fn labels_of(value: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<Vec<u32>> {
+    let array = crate::array::integers(value, argument)?;
+    let label =
+        |&y: &i64| u32::try_from(y).map_err(|_| error::argument(value.py(), argument, "labels from 0", y));
+    slice(&array).iter().map(label).collect()
+}
+
+/// Constraints by rule: one rule, or a list of them.
+pub(crate) fn transitions(
+    py: Python<'_>,
+    names: Option<&[String]>,
+    constraints: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Transitions>> {
+    let rules = rules_of(constraints)?;
+    match names {
+        None if rules.is_empty() => Ok(None),
+        None => Err(error::argument(py, "label_names", "the names of the labels, for constraints", "None")),
+        Some(names) => {
+            let set = LabelSet::from_names(names);
+            if set.len() != names.len() {
+                return Err(error::argument(py, "label_names", "names that differ", "one of them twice"));
+            }
+            Transitions::from_rules(&rules, &set).map_err(|failed| error::exception(py, failed))
+        }
+    }
+}
+
+/// The rules of an argument `constraints`.
+pub(crate) fn rules_of(constraints: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+    match constraints {
+        None => Ok(Vec::new()),
+        Some(rule) if rule.is_instance_of::<PyString>() || rule.hasattr("__fspath__")? => {
+            Ok(vec![rule.str()?.to_string()])
+        }
+        Some(rules) => rules.try_iter()?.map(|rule| Ok(rule?.str()?.to_string())).collect(),
+    }
+}
+
+/// What an argument `edge` may be.
+pub(crate) enum EdgeSource<'py> {
+    Zero,
+    Prepared(Bound<'py, PyEdges>),
+    Sparse(Bound<'py, PySparseEdges>),
+    Array(Bound<'py, PyUntypedArray>),
+}
+
+impl<'py> EdgeSource<'py> {
+    pub(crate) fn of(edge: Option<&Bound<'py, PyAny>>) -> PyResult<Self> {
+        let Some(edge) = edge else { return Ok(EdgeSource::Zero) };
+        if let Ok(array) = edge.cast::<PyUntypedArray>() {
+            return Ok(EdgeSource::Array(array.clone()));
+        }
+        if let Ok(prepared) = edge.cast::<PyEdges>() {
+            return Ok(EdgeSource::Prepared(prepared.clone()));
+        }
+        if let Ok(sparse) = edge.cast::<PySparseEdges>() {
+            return Ok(EdgeSource::Sparse(sparse.clone()));
+        }
+        if edge.hasattr("tocoo")? {
+            // In scipy a pair that is not stored is 0.
+            let sparse = helper(edge.py(), "sparse_edges")?.call1((edge, 0.0))?;
+            return Ok(EdgeSource::Sparse(sparse.cast_into::<PySparseEdges>()?));
+        }
+        Ok(EdgeSource::Array(as_array(edge, "edge")?))
+    }
+
+    pub(crate) fn dtype(&self) -> PyResult<Option<Dtype>> {
+        match self {
+            EdgeSource::Zero => Ok(None),
+            EdgeSource::Prepared(edges) => Ok(Some(edges.get().prepared.dtype())),
+            EdgeSource::Sparse(edges) => Ok(Some(edges.get().dtype)),
+            EdgeSource::Array(array) => dtype_of(array, "edge").map(Some),
+        }
+    }
+
+    pub(crate) fn read<S: Number>(&self, py: Python<'py>) -> PyResult<EdgeArrays<'py, S>> {
+        Ok(match self {
+            EdgeSource::Zero => EdgeArrays::Zero,
+            EdgeSource::Sparse(edges) => EdgeArrays::Sparse(edges.clone()),
+            EdgeSource::Array(array) => EdgeArrays::Array(read(array, "edge", S::NAME)?),
+            EdgeSource::Prepared(edges) => match S::pick(&edges.get().prepared) {
+                Some(edges) => EdgeArrays::Prepared(edges.clone()),
+                None => {
+                    let expected = format!("edges of {}: kbest.Edges(..., dtype={:?})", S::NAME, S::NAME);
+                    return Err(error::dtype(py, "edge", expected, edges.get().dtype()));
+                }
+            },
+        })
+    }
+}
+
+/// Edges of a call, in numpy's memory.
+pub(crate) enum EdgeArrays<'py, S: Number> {
+    Zero,
+    Prepared(Arc<Edges<S>>),
+    Sparse(Bound<'py, PySparseEdges>),
+    Array(PyReadonlyArrayDyn<'py, S>),
+}
+
+impl<S: Number> EdgeArrays<'_, S> {
+    /// The number of labels, if the edges tell it.
+    pub(crate) fn labels(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        match self {
+            EdgeArrays::Zero => Ok(None),
+            EdgeArrays::Prepared(edges) => Ok(Some(edges.labels())),
+            EdgeArrays::Sparse(edges) => Ok(Some(edges.get().labels)),
+            EdgeArrays::Array(array) => match array.shape() {
+                [.., from, to] if from == to && matches!(array.ndim(), 2..=4) && *to > 0 => Ok(Some(*to)),
+                got => {
+                    Err(error::shape(py, "edge", "shape (L, L), (T-1, L, L) or (B, T-1, L, L)", shown(got)))
+                }
+            },
+        }
+    }
+
+    pub(crate) fn view(&self) -> EdgeView<'_, S> {
+        match self {
+            EdgeArrays::Zero => EdgeView::Zero,
+            EdgeArrays::Prepared(edges) => EdgeView::Prepared(edges),
+            EdgeArrays::Sparse(edges) => EdgeView::Sparse(edges.get()),
+            EdgeArrays::Array(array) => EdgeView::Array(array.shape(), slice(array)),
+        }
+    }
+}
+
+/// The same without the interpreter.
+#[derive(Clone, Copy)]
+pub(crate) enum EdgeView<'a, S: Number> {
+    Zero,
+    Prepared(&'a Arc<Edges<S>>),
+    Sparse(&'a PySparseEdges),
+    Array(&'a [usize], &'a [S]),
+}
+
+impl<S: Number> EdgeView<'_, S> {
+    /// How many sequences have edges of their own; `None` if all share theirs.
+    pub(crate) fn sequences(&self) -> Option<usize> {
+        match self {
+            EdgeView::Array([sequences, _, _, _], _) => Some(*sequences),
+            _ => None,
+        }
+    }
+
+    /// The edges of a sequence.
+    pub(crate) fn build(&self, labels: usize, sequence: usize) -> kbest::Result<Arc<Edges<S>>> {
+        let steps = |scores: &[S]| match scores.chunks_exact(labels * labels).len() {
+            0 => Edges::uniform(labels, S::ZERO), // a single position has no edges
+            _ => {
+                let matrices =
+                    scores.chunks_exact(labels * labels).map(|scores| Edges::dense(labels, scores));
+                Edges::per_position(matrices.collect::<kbest::Result<_>>()?)
+            }
+        };
+        match *self {
+            EdgeView::Prepared(edges) => return Ok(edges.clone()),
+            EdgeView::Zero => Edges::uniform(labels, S::ZERO),
+            EdgeView::Sparse(edges) => {
+                let value: Vec<S> = edges.value.iter().map(|&value| S::from_f64(value)).collect();
+                Edges::sparse(labels, S::from_f64(edges.base), &edges.from, &edges.to, &value)
+            }
+            EdgeView::Array([_, _], scores) => Edges::dense(labels, scores),
+            EdgeView::Array([_, _, _], scores) => steps(scores),
+            EdgeView::Array(shape, scores) => {
+                let size = shape[1..].iter().product::<usize>();
+                steps(&scores[sequence * size..(sequence + 1) * size])
+            }
+        }
+        .map(Arc::new)
+    }
+}

@@ -1,0 +1,88 @@
+//! The sequences of a batch on many threads, and the memory that calls keep.
+
+use crate::edges::Prepared;
+use kbest::{Edges, Float, MarginalScratch, Scratch};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Working memory of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Memory<S: Float> {
+    pub(crate) scratch: Scratch<S>,
+    pub(crate) marginals: MarginalScratch,
+}
+
+/// A float type with memory that stays with the thread between calls.
+pub(crate) trait Number: Float + numpy::Element {
+    const NAME: &'static str;
+
+    /// The edges of this type.
+    fn pick(prepared: &Prepared) -> Option<&Arc<Edges<Self>>>;
+
+    /// Edges of this type, as an object.
+    fn wrap(edges: Arc<Edges<Self>>) -> Prepared;
+
+    fn with_memory<R>(run: impl FnOnce(&mut Memory<Self>) -> R) -> R;
+}
+
+macro_rules! number {
+    ($type:ty, $name:literal, $variant:ident) => {
+        impl Number for $type {
+            const NAME: &'static str = $name;
+
+            fn pick(prepared: &Prepared) -> Option<&Arc<Edges<Self>>> {
+                if let Prepared::$variant(edges) = prepared { Some(edges) } else { None }
+            }
+
+            fn wrap(edges: Arc<Edges<Self>>) -> Prepared {
+                Prepared::$variant(edges)
+            }
+
+            fn with_memory<R>(run: impl FnOnce(&mut Memory<Self>) -> R) -> R {
+                thread_local! { static MEMORY: RefCell<Memory<$type>> = RefCell::default(); }
+                MEMORY.with_borrow_mut(run)
+            }
+        }
+    };
+}
+number!(f32, "float32", F32);
+number!(f64, "float64", F64);
+
+/// More node scores than this are decoded with memory of their own, which is freed after the call.
+const KEPT_SCORES: usize = 1 << 22;
+
+/// Runs `work` for each index below `count`, on this many threads (0: all cores), and returns the results in order.
+/// `scores` is the size of the largest lattice.
+pub(crate) fn map<S: Number, R: Send>(
+    count: usize,
+    threads: usize,
+    scores: usize,
+    work: impl Fn(&mut Memory<S>, usize) -> R + Sync,
+) -> Vec<R> {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = if threads == 0 && count > 1 { cores() } else { threads }.min(count);
+    if threads <= 1 {
+        let all = |memory: &mut Memory<S>| (0..count).map(|i| work(memory, i)).collect();
+        return if scores <= KEPT_SCORES { S::with_memory(all) } else { all(&mut Memory::default()) };
+    }
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let (mut memory, mut done) = (Memory::default(), Vec::new());
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= count {
+                return done;
+            }
+            done.push((i, work(&mut memory, i)));
+        }
+    };
+    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    all.sort_unstable_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,63 @@
+//! Taggers of the library for any number of threads: idle ones are kept with their memory.
+
+use super::PyTagger;
+use kbest::{LabelId, Sequence};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+impl PyTagger {
+    /// Runs with a tagger of the library.
+    pub(crate) fn with<R>(&self, confidences: bool, run: impl FnOnce(&mut kbest::Tagger) -> R) -> R {
+        let idle = &self.idle[usize::from(confidences)];
+        let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut tagger = waiting.unwrap_or_else(|| self.tagger.another().with_confidences(confidences));
+        let result = run(&mut tagger);
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(tagger);
+        result
+    }
+
+    /// The best labels of all sequences, on many threads.
+    pub(crate) fn tag_all(&self, sequences: &[Sequence], threads: usize) -> Vec<kbest::Result<Vec<LabelId>>> {
+        self.map_rows(sequences.len(), threads, false, |tagger, i| {
+            Ok(tagger.tag(&sequences[i], 1)?.decoded.best().labels.clone())
+        })
+    }
+
+    /// Runs `work` for each index below `count` with a tagger, on many threads; results in order.
+    pub(crate) fn map_rows<R: Send>(
+        &self,
+        count: usize,
+        threads: usize,
+        confidences: bool,
+        work: impl Fn(&mut kbest::Tagger, usize) -> R + Sync,
+    ) -> Vec<R> {
+        /// Indices that a thread takes at once.
+        const CHUNK: usize = 16;
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if threads == 0 { cores() } else { threads }.clamp(1, count.div_ceil(CHUNK).max(1));
+        if threads == 1 {
+            return self.with(confidences, |tagger| (0..count).map(|i| work(tagger, i)).collect());
+        }
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            self.with(confidences, |tagger| {
+                let mut done = Vec::new();
+                loop {
+                    let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                    if first >= count {
+                        return done;
+                    }
+                    let chunk = first..(first + CHUNK).min(count);
+                    done.push((first, chunk.map(|i| work(tagger, i)).collect::<Vec<_>>()));
+                }
+            })
+        };
+        let mut parts: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            let joined = workers.into_iter().map(|worker| worker.join());
+            joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        parts.sort_unstable_by_key(|(first, _)| *first);
+        parts.into_iter().flat_map(|(_, answers)| answers).collect()
+    }
+}
