@@ -11,14 +11,17 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::{Loop, run};
+#[cfg(feature = "bounds")]
 use crate::label::LabelId;
 
 /// The number of questions on the way to a leaf.
 const DEPTH: usize = 3;
 const INNER: usize = (1 << DEPTH) - 1; // nodes that ask
 const LEAVES: usize = 1 << DEPTH;
+#[cfg(feature = "bounds")]
 /// How much of each tree's step is taken.
 const RATE: f64 = 0.5;
+#[cfg(feature = "bounds")]
 /// Added to each count of tokens: keeps small groups from being believed.
 const PRIOR: f64 = 1.0;
 
@@ -36,6 +39,7 @@ pub struct BoostedTrees {
 pub(super) const NOTHING: u32 = u32::MAX;
 
 impl BoostedTrees {
+    #[cfg(feature = "bounds")]
     /// Trees that predict the labels of tokens from their features, numbered below `features`; each token has its list.
     pub(super) fn fit(
         tokens: &[&[u32]],
@@ -147,6 +151,7 @@ impl Loop for AddLeaves<'_> {
     }
 }
 
+#[cfg(feature = "bounds")]
 struct Learner<'a> {
     tokens: &'a [&'a [u32]],
     answers: &'a [LabelId],
@@ -157,6 +162,7 @@ struct Learner<'a> {
     counts: Vec<u32>,    // features: how many these are
 }
 
+#[cfg(feature = "bounds")]
 impl Learner<'_> {
     /// One round: a tree for the residuals.
     fn grow(&mut self, boosted: &mut BoostedTrees) {
