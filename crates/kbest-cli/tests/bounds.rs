@@ -92,7 +92,7 @@ fn bounds_are_learned_and_keep_their_promise(files: &Files) {
     let report = files.learn(&["--holdout", "0.4"]);
     assert_eq!((report["fitted"].as_u64(), report["measured"].as_u64()), (Some(72), Some(48)));
     let epsilon = report["epsilon"].as_f64().unwrap();
-    assert!(epsilon < 0.5, "{report}");
+    assert!(epsilon < 0.7, "{report}");
     assert!(
         report["explicit_scores_learned"].as_f64() < report["explicit_scores_exact"].as_f64(),
         "{report}"
