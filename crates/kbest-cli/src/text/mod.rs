@@ -11,9 +11,7 @@ pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_unlabelle
 pub(crate) use pipeline::in_order;
 
 use crate::failure::{Failure, Result};
-
-/// More threads than this are a slip of the finger: each has its own memory.
-const MOST_THREADS: usize = 1024;
+use kbest::train::MOST_THREADS;
 
 /// The number of threads requested; by default all cores.
 pub(crate) fn threads(asked: Option<usize>) -> Result<usize> {

@@ -70,7 +70,7 @@ pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
-pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, Optimizer, Recipe};
+pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Optimizer, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
 pub use segments::{

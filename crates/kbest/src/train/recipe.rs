@@ -41,6 +41,9 @@ use crate::sequence::Sequence;
 use crate::template::Template;
 use std::sync::Arc;
 
+/// More threads than this are taken for a slip of the finger: each has its own memory.
+pub const MOST_THREADS: usize = 1024;
+
 /// A trainer of text models.
 pub type AnyTrainer = dyn Trainer<Model = Model>;
 
@@ -307,8 +310,12 @@ impl Recipe {
                 return Err(Error::argument(option, expected, self.algorithm.name()));
             }
         }
-        if self.threads == Some(0) {
-            return Err(Error::argument("threads", "at least 1", 0));
+        match self.threads {
+            Some(0) => return Err(Error::argument("threads", "at least 1", 0)),
+            Some(threads) if threads > MOST_THREADS => {
+                return Err(Error::argument("threads", format!("at most {MOST_THREADS}"), threads));
+            }
+            _ => {}
         }
         for (option, given) in [("rate", self.rate.is_some()), ("batch", self.batch.is_some())] {
             if given && self.optimizer != Some(Optimizer::Sgd) {
