@@ -62,11 +62,13 @@ impl SegmentPlan {
     /// A pure function of the facts.
     pub fn choose(facts: SegmentFacts) -> Self {
         let all_scores = facts.on_demand && facts.cheap && facts.segments() < FEW_SEGMENTS;
-        let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 2 * BLOCK);
+        let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 4 * BLOCK);
         let decoder = match () {
             () if all_scores => SegmentDecoder::SemiViterbiSimd,
-            // Half the scores that the funnel asks for: see benchmarks/bounds.md.
-            () if facts.on_demand && facts.k == 1 => SegmentDecoder::SemiAstar(Estimate::Admissible),
+            // Half the scores that the funnel asks for, in more time of its own: see benchmarks/bounds.md and segments.md.
+            () if facts.on_demand && facts.k == 1 && !facts.cheap => {
+                SegmentDecoder::SemiAstar(Estimate::Admissible)
+            }
             () if bounds_pay => SegmentDecoder::SemiFunnel,
             () => SegmentDecoder::SemiViterbiSimd,
         };
@@ -86,7 +88,7 @@ impl fmt::Display for SegmentPlan {
             () if on_demand && self.decoder == SegmentDecoder::SemiViterbiSimd => {
                 "there are so few segments that computing all their scores is faster than choosing among them"
             }
-            () if on_demand && k == 1 => {
+            () if on_demand && k == 1 && self.decoder != SegmentDecoder::SemiFunnel => {
                 "scores of segments are computed on demand, and this search asks for the fewest"
             }
             () if on_demand => {
@@ -124,7 +126,8 @@ mod tests {
         assert_eq!(plan(7, 7, true, 1).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(7, 7, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
-        assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(30, 30, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiFunnel);
         assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiFunnel);
         assert!(plan(7, 7, true, 1).explain().contains("all their scores"));
     }

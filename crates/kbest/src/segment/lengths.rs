@@ -152,7 +152,7 @@ impl Lengths {
         }
         self.done += (done * ENDS * 8) as u64;
         // The first few starts are too few to tell.
-        if bounded && starts >= self.window.min(4 * BLOCK) && 2 * done > starts * self.tile.len() {
+        if bounded && starts >= self.window.min(2 * BLOCK) && 2 * done > starts * self.tile.len() {
             self.resting = REST;
         }
         self.merged = if self.flat { first } else { 0 };
