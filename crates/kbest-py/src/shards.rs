@@ -9,6 +9,7 @@ use kbest::train::shards::{self, FAN, ShardPlan, Sharded, Vocabulary, Workers};
 use kbest::train::{Algorithm, Optimizer, Recipe, Schedule};
 use kbest::{Error, Model, Sequence, Template};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,7 +49,7 @@ fn recipe_of(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Recipe> {
             }
         }
     }
-    recipe.check().map_err(|failed| error::exception(py, failed))?;
+    ShardPlan::check(&recipe).map_err(|failed| error::exception(py, failed))?;
     Ok(recipe)
 }
 
@@ -121,6 +122,11 @@ impl ShardVocabulary {
         let mut counted = self.vocabulary.clone();
         let bytes = py.detach(|| counted.observe(&sequences).map(|()| counted.to_bytes()));
         Ok(PyBytes::new(py, &bytes.map_err(|failed| error::exception(py, failed))?))
+    }
+
+    /// The word counts of everything that was absorbed.
+    fn words_to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.vocabulary.words_to_bytes())
     }
 
     /// Adds word counts.
@@ -198,7 +204,11 @@ impl PyShardPlan {
     }
 
     /// What several shards observed, as if they were one.
-    fn merge_observed<'py>(&self, py: Python<'py>, shards: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+    fn merge_observed<'py>(
+        &self,
+        py: Python<'py>,
+        shards: Vec<PyBackedBytes>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         self.bytes(py, || self.plan.merge_observed(&shards))
     }
 
@@ -214,13 +224,13 @@ impl PyShardPlan {
     }
 
     /// The sum of at most FAN answers.
-    fn add<'py>(&self, py: Python<'py>, answers: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, || self.plan.add(&answers.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+    fn add<'py>(&self, py: Python<'py>, answers: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
+        self.bytes(py, || self.plan.add(&answers.iter().map(|answer| &answer[..]).collect::<Vec<_>>()))
     }
 
     /// The sum of all answers, in the order of the shards.
-    fn total<'py>(&self, py: Python<'py>, answers: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, || shards::total(&self.plan, answers))
+    fn total<'py>(&self, py: Python<'py>, answers: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
+        self.bytes(py, || shards::total(&self.plan, answers.iter().map(|answer| answer.to_vec()).collect()))
     }
 
     /// Answers are added in groups of this many.
@@ -296,10 +306,13 @@ impl Workers for Called {
     fn run(&mut self, step: &[u8]) -> kbest::Result<Vec<u8>> {
         Python::attach(|py| {
             let answer = self.run.call1(py, (PyBytes::new(py, step),));
-            answer.and_then(|answer| answer.extract::<Vec<u8>>(py)).map_err(|exception| {
-                *self.raised.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(exception);
-                Error::argument("run", "the sum of all answers", "an exception")
-            })
+            answer
+                .and_then(|answer| answer.extract::<PyBackedBytes>(py).map_err(PyErr::from))
+                .map(|answer| answer.to_vec())
+                .map_err(|exception| {
+                    *self.raised.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(exception);
+                    Error::argument("run", "the sum of all answers", "an exception")
+                })
         })
     }
 }

@@ -154,9 +154,9 @@ def test_options(tmp_path):
     cities = tmp_path / "cities.txt"
     cities.write_text("\n".join(CITIES))
     runs = [[tag.split("-")[-1] for tag in tags] for tags in Y]
-    tagger = kbest.train(X, runs, algorithm="semi", segments="runs", longest_segment=3, lexicon=[cities], segment_features=["lexicon"])
+    tagger = kbest.train(X, runs, algorithm="semi", segments="runs", longest_segment=8, lexicon=[cities], segment_features=["lexicon"])
     assert b"cities" in tagger.to_bytes() and set(tagger.tags) == {"PER", "LOC", "O"}
-    assert max(end - start for path in tagger.kbest(X[0], 50) for start, end, _ in path.segments) <= 3
+    assert max(end - start for path in tagger.kbest(X[0] * 4, 50) for start, end, _ in path.segments) <= 8
     kbest.train([[(w, str(t)) for t, w in enumerate(x)] for x in X], Y, algorithm="semi", lines=2, epochs=1)
     for options, argument in [
         (dict(algorithm="crf", segments="runs"), "segments"),

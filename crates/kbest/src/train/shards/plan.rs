@@ -27,17 +27,10 @@ pub(super) enum Method {
     Crf(CrfOptions),
 }
 
-impl ShardPlan {
-    /// A plan with the labels and features of this model, whose weights do not matter ([`Vocabulary::freeze`] makes one).
-    ///
-    /// [`Vocabulary::freeze`]: super::Vocabulary::freeze
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for an algorithm or optimizer that does not work in shards, or options that the algorithm does not
-    /// have.
-    pub fn new(model: Model, recipe: &Recipe) -> Result<Self> {
+impl Method {
+    fn of(recipe: &Recipe) -> Result<Self> {
         recipe.check()?;
-        let method = match recipe.algorithm {
+        Ok(match recipe.algorithm {
             Algorithm::Averaged | Algorithm::Perceptron | Algorithm::Pa => {
                 let longest = recipe.longest.unwrap_or(1.0);
                 Method::Mixing(PerceptronOptions {
@@ -66,10 +59,31 @@ impl ShardPlan {
                 let expected = "averaged, perceptron, pa or crf in shards";
                 return Err(Error::argument("algorithm", expected, other.name()));
             }
-        };
+        })
+    }
+}
+
+impl ShardPlan {
+    /// A plan with the labels and features of this model, whose weights do not matter ([`Vocabulary::freeze`] makes one).
+    ///
+    /// [`Vocabulary::freeze`]: super::Vocabulary::freeze
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an algorithm or optimizer that does not work in shards, or options that the algorithm does not
+    /// have.
+    pub fn new(model: Model, recipe: &Recipe) -> Result<Self> {
+        let method = Method::of(recipe)?;
         let parts = model.into_parts();
         let empty = TrainingSet::of_examples(parts.labels, parts.extractor, Vec::new());
         Ok(ShardPlan { empty, method, layout: None })
+    }
+
+    /// Refuses what [`ShardPlan::new`] would refuse, before there is any data.
+    ///
+    /// # Errors
+    /// As for [`ShardPlan::new`].
+    pub fn check(recipe: &Recipe) -> Result<()> {
+        Method::of(recipe).map(drop)
     }
 
     /// The plan of a CRF with weights for what these shards [observed](ShardPlan::observed) (and for all labels or pairs of
