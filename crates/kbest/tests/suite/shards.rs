@@ -7,7 +7,7 @@ use kbest::state::{StateReader, StateWriter};
 use kbest::train::shards::{FAN, InThreads, ShardPlan, Sharded, Vocabulary, Workers, total};
 use kbest::train::{Algorithm, Crf, CrfOptions, Optimizer, Recipe, Trainer, TrainingSet};
 use kbest::{Model, Result, Sequence, Tagger};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Sentences with a little noise, so that nothing is learned in one pass.
 fn sentences(count: usize, seed: u64) -> Vec<Sequence> {
@@ -221,12 +221,18 @@ fn damaged_bytes_do_no_harm() {
         let source = FeatureSource::Preset(Preset::Words);
         let (plan, bytes) = numbered(&split(&sentences(12, 7), 2), &source, &recipe(algorithm), 1);
         let shard = &bytes[0];
-        let mut step = StateWriter::new();
-        match algorithm {
-            "crf" => step.list(vec![0.0; plan.weights().unwrap()].into_iter()),
-            _ => (0..2 + 100).for_each(|_| step.number(0u64)), // an epoch, a clock, empty rows
+        /// Keeps the first step.
+        struct Listening(InThreads, Arc<Mutex<Vec<u8>>>);
+        impl Workers for Listening {
+            fn run(&mut self, step: &[u8]) -> Result<Vec<u8>> {
+                *self.1.lock().unwrap() = step.to_vec();
+                self.0.run(step)
+            }
         }
-        let step = step.into_bytes();
+        let heard = Arc::default();
+        let workers = Listening(InThreads::new(plan.clone(), bytes.clone(), 1), Arc::clone(&heard));
+        Sharded::new(plan.clone(), workers).unwrap().epoch(&mut |_| ()).unwrap();
+        let step = heard.lock().unwrap().clone();
         let answer = plan.answer(0, shard, &step).unwrap();
         for end in 0..shard.len() {
             assert!(plan.answer(0, &shard[..end], &step).is_err());
