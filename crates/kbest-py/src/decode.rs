@@ -119,13 +119,7 @@ fn decoded<'py, S: Number>(
         })?;
         all.push(shown(py, &answer, k)?);
     }
-    match all.pop() {
-        Some(only) if !arrays.batch => Ok(only),
-        last => {
-            all.extend(last);
-            Ok(PyList::new(py, all)?.into_any())
-        }
-    }
+    one_or_list(py, all, arrays.batch)
 }
 
 /// One path, or a list of them.
@@ -244,6 +238,21 @@ fn scored<'py, S: Number>(
     });
     let scores = scores.map_err(|failed| error::exception(py, failed))?;
     numbers(py, scores, arrays.batch)
+}
+
+/// The answer for one sequence, or a list of answers for a batch.
+pub(crate) fn one_or_list<'py>(
+    py: Python<'py>,
+    mut answers: Vec<Bound<'py, PyAny>>,
+    batch: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    match answers.pop() {
+        Some(only) if !batch => Ok(only),
+        last => {
+            answers.extend(last);
+            Ok(PyList::new(py, answers)?.into_any())
+        }
+    }
 }
 
 /// A number, or an array of numbers for a batch.

@@ -77,6 +77,12 @@ pub(crate) fn dtype(py: Python<'_>, argument: &str, expected: impl ToString, got
     made(py, "DtypeError", message, Some(argument))
 }
 
+/// An `UnsupportedError`: what was asked of this object it cannot do.
+pub(crate) fn unsupported(py: Python<'_>, what: &str, expected: impl ToString, got: impl ToString) -> PyErr {
+    let message = format!("{what}: expected {}, got {}", expected.to_string(), got.to_string());
+    made(py, "UnsupportedError", message, None)
+}
+
 /// The exception for an error of the library.
 pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
     with_place(py, error, None)

@@ -22,6 +22,7 @@ mod parallel;
 mod path;
 mod segments;
 mod sequence;
+mod shards;
 mod tagger;
 mod train;
 
@@ -32,6 +33,7 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<edges::PyEdges>()?;
     module.add_class::<edges::PySparseEdges>()?;
+    module.add_class::<edges::PyClassEdges>()?;
     module.add_class::<path::PyPath>()?;
     module.add_class::<path::PathIterator>()?;
     module.add_class::<marginal::PyMarginals>()?;
@@ -51,8 +53,11 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(segments::segments_log_partition, module)?)?;
     module.add_class::<tagger::PyTagger>()?;
     module.add_class::<tagger::TaggedPath>()?;
+    module.add_class::<tagger::PyEvaluation>()?;
     module.add_class::<arrow::ArrowStream>()?;
     module.add_function(wrap_pyfunction!(explain::explain_scores, module)?)?;
+    module.add_class::<shards::ShardVocabulary>()?;
+    module.add_class::<shards::PyShardPlan>()?;
     module.add_class::<train::Epoch>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     Ok(())

@@ -29,17 +29,19 @@ pub(crate) fn sequence(tokens: &Bound<'_, PyAny>) -> PyResult<(Sequence, bool)> 
     Ok((sequence, dicts))
 }
 
-/// A sequence of tokens with their labels; `index` is its number in the data.
+/// A sequence of tokens with their labels; `index` is its number in the data, `names` are those of the two arguments.
 pub(crate) fn labelled(
     tokens: &Bound<'_, PyAny>,
     labels: &Bound<'_, PyAny>,
     index: usize,
+    names: [&str; 2],
 ) -> PyResult<(Sequence, bool)> {
     let py = tokens.py();
     if tokens.is_instance_of::<PyString>() {
-        return Err(error::dtype(py, "X", format!("a list of tokens for sequence {index}"), "a string"));
+        return Err(error::dtype(py, names[0], format!("a list of tokens for sequence {index}"), "a string"));
     }
-    let labels = labels.try_iter()?.map(|label| label_name(&label?)).collect::<PyResult<Vec<String>>>()?;
+    let labels =
+        labels.try_iter()?.map(|label| label_name(&label?, names[1])).collect::<PyResult<Vec<String>>>()?;
     let (mut sequence, mut dicts) = (Sequence::new(), false);
     for (t, token) in tokens.try_iter()?.enumerate() {
         dicts |= push(&mut sequence, &token?)?;
@@ -49,19 +51,19 @@ pub(crate) fn labelled(
     }
     if labels.len() != sequence.len() {
         let expected = format!("{} labels for sequence {index}", sequence.len());
-        return Err(error::shape(py, "y", expected, labels.len()));
+        return Err(error::shape(py, names[1], expected, labels.len()));
     }
     Ok((sequence, dicts))
 }
 
 /// The name of a label; whole numbers are names, too.
-fn label_name(label: &Bound<'_, PyAny>) -> PyResult<String> {
+fn label_name(label: &Bound<'_, PyAny>, argument: &str) -> PyResult<String> {
     match label.cast::<PyString>() {
         Ok(name) => Ok(name.to_cow()?.into_owned()),
         Err(_) if label.is_instance_of::<PyInt>() || label.hasattr("__index__")? => {
             Ok(label.str()?.to_string())
         }
-        Err(_) => Err(error::dtype(label.py(), "y", "labels that are strings", label.get_type())),
+        Err(_) => Err(error::dtype(label.py(), argument, "labels that are strings", label.get_type())),
     }
 }
 

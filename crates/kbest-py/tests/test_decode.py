@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import threading
 
@@ -185,6 +186,48 @@ def test_edges_of_every_shape(random):
     assert kbest.decode(node, None) == kbest.decode(node, np.zeros((4, 4)))
     order = [3, 1, 0, 2]
     assert kbest.decode(node, kbest.Edges(edge, order=order), decoder="staggered") == expected[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_class_edges(random, dtype):
+    """Against the dense matrix that they stand for."""
+    for _ in range(30):
+        labels, origins, targets = random.integers(1, 6), random.integers(1, 4), random.integers(1, 4)
+        class_from, class_to = random.integers(0, origins, labels), random.integers(0, targets, labels)
+        base = whole(random, origins, targets, forbidden=0.2).astype(dtype)
+        exceptions = random.permutation(labels * labels)[: random.integers(0, labels * labels + 1)]
+        from_, to = exceptions // labels, exceptions % labels
+        value = whole(random, len(exceptions), forbidden=0.2).astype(dtype)
+        dense = base[class_from][:, class_to]
+        dense[from_, to] = value
+        edges = kbest.ClassEdges(class_from, class_to, base, from_, to, value)
+        assert (edges.labels, len(edges)) == (labels, len(exceptions))
+        node = whole(random, random.integers(0, 5), labels).astype(dtype)
+        path = random.integers(0, labels, len(node))
+        assert kbest.path_score(node, edges, path) == kbest.path_score(node, dense, path)
+        try:
+            expected = kbest.decode(node, dense, k=7)
+        except kbest.NoPathError:
+            with pytest.raises(kbest.NoPathError):
+                kbest.decode(node, edges)
+            continue
+        assert kbest.decode(node, edges, k=7) == expected == kbest.decode(node, kbest.Edges(edges), k=7)
+        assert list(itertools.islice(kbest.kbest_iter(node, edges), 7)) == expected
+        np.testing.assert_allclose(kbest.marginals(node, edges).node, kbest.marginals(node, dense).node, atol=1e-9)
+        assert kbest.log_partition(node, edges) == pytest.approx(kbest.log_partition(node, dense))
+        found = kbest.segments.decode(node, edges)
+        assert found.score == kbest.segments.decode(node, dense).score
+    assert kbest.Edges(kbest.ClassEdges([0], [0], [[1.0]])).shape == "sparse"
+    for mistake in [
+        lambda: kbest.ClassEdges([0, 2], [0, 0], [[1.0]]),
+        lambda: kbest.ClassEdges([0], [0, 0], [[1.0]]),
+        lambda: kbest.ClassEdges([0], [0], [1.0]),
+        lambda: kbest.ClassEdges([0], [0], [[np.nan]]),
+        lambda: kbest.ClassEdges([0], [0], [[1.0]], [0], [1], [1.0]),
+        lambda: kbest.ClassEdges([0], [0], [[1.0]], [0]),
+    ]:
+        with pytest.raises(kbest.KbestError):
+            mistake()
 
 
 def test_constraints_from_names(random):
