@@ -187,6 +187,19 @@ def test_files_and_the_command_line_agree(tmp_path):
     assert labels == sum(by_list.tag_batch(X), [])
 
 
+def test_using_keeps_what_is_not_given(tagger):
+    both = tagger.using(constraints="auto").using(decoder="viterbi")
+    assert both.constraints == ("auto",) and both.decoder == "viterbi"
+    assert both.using(constraints=[]).constraints == ()
+
+
+def test_a_dict_that_contains_itself(tagger):
+    token = {"word": "cat"}
+    token["self"] = token
+    with pytest.raises(errors.ArgumentError, match="contains itself"):
+        tagger.tag([token])
+
+
 def test_pickles_copies_and_files(tagger, tmp_path):
     constrained = tagger.using(decoder="viterbi-simd")
     again = pickle.loads(pickle.dumps(constrained))
