@@ -1,7 +1,8 @@
 //! What training yields: a model of positions or of segments.
 
 use kbest::columns::TextFormat;
-use kbest::train::{accuracy, segment_accuracy};
+use kbest::evaluate::Spans;
+use kbest::train::{HeldOut, Measure, held_out, segment_held_out};
 use kbest::{Model, Result, SegmentModel, Sequence};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ pub(super) trait Product: Sized + 'static {
     fn save(&self, path: &Path) -> Result<()>;
     fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()>;
     fn load(path: &Path) -> Result<Self>;
-    /// The share of positions that it labels correctly.
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
+    /// How good it is on held-out data.
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut>;
     /// The model with remarks on its origin.
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self>;
 }
@@ -30,8 +31,10 @@ impl Product for Model {
         Model::load(path)
     }
 
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-        accuracy(model, sequences, threads)
+    /// Labels that follow no scheme have spans only if these are asked for: runs of one label.
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut> {
+        let runs = (by == Measure::SpanF1).then_some(Spans::Runs);
+        held_out(model, sequences, threads, Spans::detect(model.labels().names()).or(runs))
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
@@ -54,8 +57,8 @@ impl Product for SegmentModel {
         SegmentModel::load(path)
     }
 
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-        segment_accuracy(model, sequences, threads)
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, _: Measure) -> Result<HeldOut> {
+        segment_held_out(model, sequences, threads)
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {

@@ -9,7 +9,7 @@ use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
 use std::sync::Arc;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+const MAGIC: u64 = u64::from_le_bytes(*b"kbestck2");
 
 /// Whether these are the first bytes of a checkpoint.
 pub fn is_checkpoint(bytes: &[u8]) -> bool {
@@ -150,6 +150,8 @@ pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Tr
     state.number(standing.best.unwrap_or(f64::NAN));
     state.number(standing.since_best as u64);
     state.number(u64::from(standing.converged));
+    state.number(standing.loss);
+    state.number(standing.loss_at_best);
     trainer.save(&mut state);
     let mut bytes = state.into_bytes();
     let checksum = Fingerprint::new().add(&bytes).0;
@@ -189,6 +191,8 @@ pub fn load_checkpoint(
         best: Some(state.number::<f64>()?).filter(|best| !best.is_nan()),
         since_best: state.number::<u64>()? as usize,
         converged: state.number::<u64>()? != 0,
+        loss: state.number()?,
+        loss_at_best: state.number()?,
     };
     trainer.restore(&mut state)?;
     if state.is_done() { Ok(standing) } else { Err(damaged("more bytes after it")) }
