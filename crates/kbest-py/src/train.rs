@@ -6,7 +6,7 @@ use crate::tagger::PyTagger;
 use kbest::columns::{Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat};
 use kbest::train::{
     Algorithm, AnyTrainer, EpochEnd, Loss, OnHeldOut, Optimizer, Recipe, Schedule, Standing, Trainer,
-    TrainingSet, accuracy,
+    TrainingSet, held_out,
 };
 use kbest::{Error, Model, Sequence, Template};
 use pyo3::prelude::*;
@@ -220,7 +220,8 @@ impl Job<'_> {
         drop(sequences);
         let mut trainer = self.recipe.trainer(&data)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut measure = dev.as_deref().map(|dev| move |model: &Arc<Model>| accuracy(model, dev, cores));
+        let mut measure =
+            dev.as_deref().map(|dev| move |model: &Arc<Model>| held_out(model, dev, cores, None));
         let measure: Option<OnHeldOut<'_, Model>> = measure.as_mut().map(|measure| measure as _);
         let (standing, best) = self.learn(&mut *trainer, measure)?;
         let model = match best {
@@ -271,7 +272,7 @@ impl Job<'_> {
                 epoch: end.standing.epochs,
                 loss: report.loss,
                 accuracy: (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64),
-                dev_accuracy: end.dev_accuracy,
+                dev_accuracy: end.held_out.map(|held_out| held_out.accuracy),
                 best: end.best_model.is_some(),
                 seconds,
             };
@@ -296,6 +297,7 @@ impl Job<'_> {
         parts.about = vec![
             remark("algorithm", self.recipe.algorithm.name().into()),
             remark("epochs", standing.epochs.to_string()),
+            remark("options", self.recipe.as_typed()),
             remark("program", format!("kbest {} for Python", env!("CARGO_PKG_VERSION"))),
         ];
         Model::new(parts)
@@ -309,11 +311,12 @@ impl Job<'_> {
 ///         (see Tagger). Lists, generators and other iterables are read once.
 ///     y: a list of labels per sequence. Without it X holds pairs (tokens, labels).
 ///     algorithm: "averaged" (perceptron), "perceptron", "voted", "pa", "crf", "dual", "hmm", "baum-welch" (without labels).
-///     features: "words", "morphology", "columns", "numbers", "hmm"; "items" if the tokens are lists of features (dicts
-///         always are). By default what suits the data, as `kbest train` decides.
-///     template: a CRF++ template file that defines the features instead.
+///     features: "words", "morphology", "columns", "numbers", or several, as in "words+columns"; "items" if the tokens are
+///         lists of features (dicts always are). By default what suits the data, as `kbest train` decides.
+///     template: a CRF++ template file that defines the features, beside those of features if that is given, too.
 ///     min_frequency: ignore features seen fewer than this many times.
-///     epochs, patience: at most so many passes; with dev, stop after so many without improvement.
+///     epochs, patience: at most so many passes; with dev, stop after so many without improvement (by default 5; where each
+///         step sees all data, as a CRF does by L-BFGS, 10, and only once the loss stands still, too).
 ///     dev: held-out data, (X, y) or a file: keep the model that does best on it.
 ///     callback: called with an Epoch after each pass; training stops if it returns False.
 ///     constraints, tag_decoder: of the tagger that is returned, see Tagger.load.
@@ -333,7 +336,7 @@ impl Job<'_> {
 /// (3, ['N', 'V'])
 #[pyfunction]
 #[pyo3(signature = (X, y=None, *, algorithm="averaged", features=None, template=None, min_frequency=1, epochs=None,
-                    patience=5, dev=None, callback=None, constraints=None, tag_decoder="auto", prune=None,
+                    patience=None, dev=None, callback=None, constraints=None, tag_decoder="auto", prune=None,
                     keep_features=false, format=None, label=None, fields=None, tabs=false, colon_words=false, seed=1,
                     threads=None, decoder=None, longest=None, optimizer=None, c1=None, c2=None, all_states=false,
                     all_transitions=false, rate=None, batch=None, smoothing=None, states=None, kernel=None, loss=None,
@@ -348,7 +351,7 @@ pub(crate) fn train(
     template: Option<PathBuf>,
     min_frequency: u32,
     epochs: Option<usize>,
-    patience: usize,
+    patience: Option<usize>,
     dev: Option<&Bound<'_, PyAny>>,
     callback: Option<Py<PyAny>>,
     constraints: Option<&Bound<'_, PyAny>>,
@@ -411,8 +414,8 @@ pub(crate) fn train(
     if epochs == Some(0) {
         return Err(error::argument(py, "epochs", "at least 1", 0));
     }
-    if template.is_some() && features.is_some() {
-        return Err(error::argument(py, "template", "a template or features", "both"));
+    if template.is_some() && features == Some("items") {
+        return Err(error::argument(py, "features", "sets that can be added to a template", "items"));
     }
     if let Some(threshold) = prune.filter(|t| t.is_nan() || *t < 0.0 || !recipe.algorithm.can_be_pruned()) {
         let expected = "0 or more, with an algorithm that learns weights";
@@ -441,7 +444,12 @@ pub(crate) fn train(
         },
         None => None,
     };
-    let schedule = Schedule { epochs: epochs.unwrap_or_else(|| recipe.default_epochs()), patience };
+    let usual = recipe.schedule();
+    let schedule = Schedule {
+        epochs: epochs.unwrap_or(usual.epochs),
+        patience: patience.unwrap_or(usual.patience),
+        ..usual
+    };
     let job =
         Job { recipe: &recipe, schedule, min_frequency, prune, keep_features, callback: callback.as_ref() };
     let trained = py.detach(|| job.run(data, features, template, dev.map(|dev| dev.sequences)));

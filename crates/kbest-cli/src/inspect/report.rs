@@ -158,9 +158,6 @@ impl fmt::Display for Report {
         if let Some(remark) = &self.remark {
             writeln!(f, "\n{remark}")?;
         }
-        if let Some(remark) = &self.remark {
-            writeln!(f, "\n{remark}")?;
-        }
         for (title, rows) in [
             ("Node features in favour of a label", &self.heaviest_nodes.positive),
             ("Node features against a label", &self.heaviest_nodes.negative),

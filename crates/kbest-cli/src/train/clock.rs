@@ -61,7 +61,7 @@ fn in_words(seconds: f64) -> String {
     match seconds {
         s if s < 20.0 => format!("{s:.0} s"),
         s if s < 100.0 => format!("{:.0} s", (s / 5.0).round() * 5.0),
-        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s if s < 6000.0 => format!("{:.0} min", (s / 60.0).round()),
         s if s < 36_000.0 => format!("{:.1} h", s / 3600.0),
         s => format!("{:.0} h", s / 3600.0),
     }

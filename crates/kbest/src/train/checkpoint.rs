@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck2");
 
-/// Whether these are the first bytes of a checkpoint.
+/// How checkpoints of every version begin.
+const ANY_VERSION: &[u8] = b"kbestck";
+
+/// Whether these are the first bytes of a checkpoint, of whatever version.
 pub fn is_checkpoint(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC.to_le_bytes())
+    bytes.starts_with(ANY_VERSION)
 }
 
 /// A hash of bytes that is the same everywhere (FNV-1a).
@@ -173,7 +176,9 @@ pub fn load_checkpoint(
     let (content, checksum) = bytes.split_last_chunk().ok_or_else(|| damaged("too few bytes"))?;
     let mut state = StateReader::new(content);
     if state.number::<u64>()? != MAGIC {
-        return Err(damaged("another kind of file"));
+        let other =
+            if is_checkpoint(bytes) { "one of another version of kbest" } else { "another kind of file" };
+        return Err(damaged(other));
     }
     if Fingerprint::new().add(content).0 != u64::from_le_bytes(*checksum) {
         return Err(damaged("bytes that do not match their checksum"));
