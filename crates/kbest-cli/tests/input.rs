@@ -36,8 +36,10 @@ fn two_columns(first_word: usize, sentences: usize) -> String {
     let mut text = String::new();
     for i in 0..sentences {
         for j in 0..5 {
-            let (ending, column) = ((i * 7 + j * 3) % 2, (i + j * j) % 2);
-            let letter = |place: u32| char::from(b'b' + ((first_word + i * 5 + j) / 10usize.pow(place) % 10) as u8);
+            let chance = ((first_word + i * 5 + j) as u32).wrapping_mul(2_654_435_761) >> 9;
+            let (ending, column) = (chance as usize & 1, chance as usize >> 4 & 1);
+            let letter =
+                |place: u32| char::from(b'b' + ((first_word + i * 5 + j) / 10usize.pow(place) % 10) as u8);
             let word: String = (0..4).map(letter).collect();
             writeln!(text, "{word}{}\tc{column}\tL{ending}{column}", ["ka", "to"][ending]).unwrap();
         }
@@ -52,7 +54,8 @@ fn features_add_up() {
     fs::write(folder.path().join("train.tsv"), two_columns(1000, 80)).unwrap();
     fs::write(folder.path().join("test.tsv"), two_columns(7000, 40)).unwrap();
     fs::write(folder.path().join("cells"), "U1:%x[0,1]\nB\n").unwrap();
-    fs::write(folder.path().join("affixes"), "# ours\nU1:%x[0,1]\nU2:%suffix[0,0,2]\nU3:%shape[-1,0]\n").unwrap();
+    fs::write(folder.path().join("affixes"), "# ours\nU1:%x[0,1]\nU2:%suffix[0,0,2]\nU3:%shape[-1,0]\n")
+        .unwrap();
     let accuracy = |options: &str, told: &str| {
         let (_, stderr) = succeed(&folder, format!("train train.tsv -m m.kbest {options}").trim_end(), "");
         assert!(stderr.contains(&format!("\nfeatures {told}")), "{options}: {stderr}");
@@ -61,14 +64,15 @@ fn features_add_up() {
     assert!(accuracy("--features words", "words (2 columns beside the label):") < 0.8);
     assert!(accuracy("--features columns", "columns (2 columns") < 0.8);
     assert!(accuracy("--template cells", "template (2 columns") < 0.8);
-    assert_eq!(accuracy("", "words+columns (2 columns"), 1.0, "other columns join words by default");
-    assert_eq!(accuracy("--features morphology+columns", "morphology+columns"), 1.0);
-    assert_eq!(accuracy("--template affixes", "template"), 1.0, "affixes in templates");
-    assert_eq!(accuracy("--template cells --features words", "template+words"), 1.0);
-    assert_eq!(accuracy("--template cells --features words --algorithm crf", "template+words"), 1.0);
-    assert_eq!(accuracy("--template cells --features words --algorithm semi", "template+words"), 1.0);
+    assert!(accuracy("", "words+columns (2 columns") > 0.95, "other columns join words by default");
+    assert!(accuracy("--features morphology+columns", "morphology+columns") > 0.95);
+    assert!(accuracy("--template affixes", "template") > 0.95, "affixes in templates");
+    assert!(accuracy("--template cells --features words", "template+words") > 0.95);
+    assert!(accuracy("--template cells --features words --algorithm crf", "template+words") > 0.95);
+    assert!(accuracy("--template cells --features words --algorithm semi", "template+words") > 0.95);
 
-    let (_, stderr) = succeed(&folder, "train train.tsv -m m.kbest --template cells --features words+columns", "");
+    let (_, stderr) =
+        succeed(&folder, "train train.tsv -m m.kbest --template cells --features words+columns", "");
     for kind in ["U1:%x[0,1] 2", "suffixes ", "cells of column 2 ", "label pairs 1"] {
         assert!(stderr.contains(kind), "{kind}: {stderr}");
     }
@@ -82,7 +86,10 @@ fn features_add_up() {
         ("--features words+numbers", "expected a number"),
         ("--features hmm", "unknown feature set `hmm`: expected one of words, morphology, columns, numbers"),
         ("--features words+", "unknown feature set ``"),
-        ("--template affixes --strict-crfpp", "affixes:3: expected %x[row,column] alone (strictly as in CRF++)"),
+        (
+            "--template affixes --strict-crfpp",
+            "affixes:3: expected %x[row,column] alone (strictly as in CRF++)",
+        ),
         ("--strict-crfpp", "--template"),
         ("--template cells --strict-crfpp --features words", "cannot be used with"),
     ] {
@@ -118,14 +125,14 @@ fn plain_text_is_tagged() {
     assert_eq!(tag("columns.kbest --format text text.txt", ""), expected, "from a file, too");
     // A model of CoNLL-U answers in CoNLL-U.
     let tagged = tag("conllu.kbest --format text", "Time!\n");
-    assert_eq!(
-        tagged,
-        "1\tTime\t_\tNOUN\t_\tNumber=Sing\t_\t_\t_\t_\n2\t!\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n\n"
-    );
+    assert_eq!(tagged, "1\tTime\t_\tNOUN\t_\tNumber=Sing\t_\t_\t_\t_\n2\t!\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n\n");
 
     let (code, _, stderr) = run(&folder, "tag -m conllu.kbest", "Time flies.\n");
     let advice = "the model was trained on conllu, so conllu is read; for plain text try --format text";
-    assert!(code == 2 && stderr.contains("<stdin>:1: expected 10 fields") && stderr.contains(advice), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("<stdin>:1: expected 10 fields") && stderr.contains(advice),
+        "{stderr}"
+    );
     let (code, _, stderr) = run(&folder, "tag -m conllu.kbest --format conllu", "Time flies.\n");
     assert!(code == 2 && !stderr.contains("trained on"), "who asks for it knows: {stderr}");
     let (code, _, stderr) = run(&folder, "evaluate -m columns.kbest --format text", "Time\n");
@@ -138,7 +145,11 @@ fn plain_text_is_tagged() {
     assert!(code == 2 && stderr.contains("expected a model with features of words"), "{stderr}");
     // Unlabelled training needs no labels.
     succeed(&folder, "train text.txt -m hidden.kbest -q --format text --algorithm baum-welch --states 2", "");
-    assert_eq!(tag("hidden.kbest", "Time flies.\n").lines().count(), 4, "the model remembers that it is text");
+    assert_eq!(
+        tag("hidden.kbest", "Time flies.\n").lines().count(),
+        4,
+        "the model remembers that it is text"
+    );
 }
 
 /// A program writes a sentence and waits for the answer before it writes the next; the first lines of that are already there.
@@ -186,7 +197,8 @@ fn a_program_can_talk_to_it() {
 #[test]
 fn training_says_why_it_ends_and_what_it_keeps() {
     let folder = tempfile::tempdir().unwrap();
-    let corpus = "generate corpus --labels 12 --sentences 150 -o train.tsv --test test.tsv --test-sentences 60";
+    let corpus =
+        "generate corpus --labels 12 --sentences 150 -o train.tsv --test test.tsv --test-sentences 60";
     succeed(&folder, corpus, "");
     let (report, stderr) =
         succeed(&folder, "train train.tsv -m m.kbest --algorithm crf --dev test.tsv --dev-by f1 --json", "");
@@ -204,12 +216,16 @@ fn training_says_why_it_ends_and_what_it_keeps() {
     let losses: Vec<f64> = epochs.iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect();
     let last = losses[losses.len() - 1];
     assert!(ended.contains("converged") || losses[kept - 1] - last <= 0.005 * last, "{losses:?}");
-    assert_eq!(report["loss"], "minus the log-likelihood of the right labels, plus the penalty for large weights");
+    assert_eq!(
+        report["loss"],
+        "minus the log-likelihood of the right labels, plus the penalty for large weights"
+    );
 
     let (_, stderr) = succeed(&folder, "train train.tsv -m m.kbest --epochs 3", "");
     assert!(stderr.contains("ended after epoch 3: --epochs 3; the last is kept"), "{stderr}");
     assert!(stderr.contains("loss: the number of sequences that were not all right"), "{stderr}");
-    let (_, stderr) = succeed(&folder, "train train.tsv -m m.kbest --epochs 50 --dev test.tsv --patience 1", "");
+    let (_, stderr) =
+        succeed(&folder, "train train.tsv -m m.kbest --epochs 50 --dev test.tsv --patience 1", "");
     assert!(stderr.contains("the held-out data saw no improvement for 1 epochs; epoch "), "{stderr}");
     let speeds = stderr.lines().filter_map(|line| line.split(" tokens/s").next()?.rsplit(' ').next());
     for speed in speeds.filter(|speed| speed.starts_with(|c: char| c.is_ascii_digit())) {
@@ -253,7 +269,8 @@ fn inspect_names_parts_of_labels_and_finds_folded_words() {
     fs::write(folder.path().join("train.tsv"), train).unwrap();
     succeed(&folder, "train train.tsv -m m.kbest -q --features morphology", "");
     let inspected = json(&folder, "inspect m.kbest --top 1000 --json");
-    let rows = ["positive", "negative"].map(|sign| inspected["heaviest_nodes"][sign].as_array().unwrap().clone());
+    let rows =
+        ["positive", "negative"].map(|sign| inspected["heaviest_nodes"][sign].as_array().unwrap().clone());
     let labels: Vec<String> =
         rows.concat().iter().map(|row| row["label"].as_str().unwrap().to_owned()).collect();
     assert!(labels.iter().all(|label| !label.is_empty()), "{labels:?}");
@@ -262,7 +279,10 @@ fn inspect_names_parts_of_labels_and_finds_folded_words() {
     }
     let of_one = json(&folder, "inspect m.kbest --top 1000 --json --label DIR|Nom");
     let of_one = of_one["heaviest_nodes"]["positive"].as_array().unwrap().clone();
-    assert!(of_one.iter().any(|row| row["label"] == "part DIR") && of_one.iter().all(|row| row["label"] != "part Gen"));
+    assert!(
+        of_one.iter().any(|row| row["label"] == "part DIR")
+            && of_one.iter().all(|row| row["label"] != "part Gen")
+    );
 
     let shown = succeed(&folder, "inspect m.kbest --feature NW", "").0;
     assert!(shown.contains("w[0]=nw") && shown.contains("so `nw` was looked for, too"), "{shown}");
@@ -281,10 +301,14 @@ fn words_are_new_unless_they_were_spelled_like_this() {
     fs::write(folder.path().join("train.tsv"), train).unwrap();
     fs::write(folder.path().join("test.tsv"), test).unwrap();
     fs::write(folder.path().join("template"), "U:%suffix[0,0,1]\n").unwrap();
-    let words = |text: &str| text.lines().filter_map(|line| line.split('\t').next()).map(String::from).collect();
-    let (known, tested): (BTreeSet<String>, Vec<String>) = (words(train), words(test));
-    let new = tested.iter().filter(|word| !word.is_empty() && !known.contains(*word)).count();
-    for options in ["--features words", "--features morphology", "--template template", "--algorithm hmm", "--prune 9"] {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.lines().filter_map(|line| Some(line.split_once('\t')?.0))
+    }
+    let known: BTreeSet<&str> = words(train).collect();
+    let new = words(test).filter(|word| !known.contains(word)).count();
+    for options in
+        ["--features words", "--features morphology", "--template template", "--algorithm hmm", "--prune 9"]
+    {
         succeed(&folder, &format!("train train.tsv -m m.kbest -q {options}"), "");
         let report = json(&folder, "evaluate -m m.kbest test.tsv --json");
         assert_eq!(report["unknown_words"].as_u64(), Some(new as u64), "{options}");
@@ -306,6 +330,9 @@ fn all_cores_decode_in_order() {
     let (code, _, stderr) = run(&folder, "decode l.npz --threads 0", "");
     assert!(code == 2 && stderr.contains("--threads: expected at least 1"), "{stderr}");
     let (code, _, stderr) = run(&folder, "decode l.npz -o no/where/out.jsonl", "");
-    assert!(code == 2 && stderr.contains("no/where/out.jsonl: cannot write: there is no folder no/where"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("no/where/out.jsonl: cannot write: there is no folder no/where"),
+        "{stderr}"
+    );
     assert!(!stderr.contains(".part"), "{stderr}");
 }

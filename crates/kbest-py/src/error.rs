@@ -33,7 +33,7 @@ const ARGUMENTS: [(&str, &str); 26] = [
     ("longest segment", "longest"),
     ("label order", "order"),
     ("known labels", "known"),
-    ("feature preset", "features"),
+    ("feature set", "features"),
     ("decoder of segments", "decoder"),
     ("completion estimate", "decoder"),
 ];
