@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use std::io::ErrorKind;
 
 /// What an argument is called, by the first words of the library's messages.
-const ARGUMENTS: [(&str, &str); 26] = [
+const ARGUMENTS: [(&str, &str); 25] = [
     ("the node score", "node"),
     ("node scores", "node"),
     ("the edge score", "edge"),
@@ -26,14 +26,13 @@ const ARGUMENTS: [(&str, &str); 26] = [
     ("mask of allowed", "allowed"),
     ("allowed labels", "allowed"),
     ("path", "path"),
-    ("the duration", "duration"),
     ("durations", "duration"),
-    ("the score of segment", "segment"),
+    ("the score of the segment", "segment"),
     ("segment scores", "segment"),
     ("longest segment", "longest"),
     ("label order", "order"),
     ("known labels", "known"),
-    ("feature preset", "features"),
+    ("feature set", "features"),
     ("decoder of segments", "decoder"),
     ("completion estimate", "decoder"),
 ];
@@ -93,7 +92,8 @@ pub(crate) fn in_batch(py: Python<'_>, error: Error, sequence: usize) -> PyErr {
     with_place(py, error, Some(sequence))
 }
 
-fn with_place(py: Python<'_>, error: Error, sequence: Option<usize>) -> PyErr {
+/// The exception for an error of a sequence, if it is one of a batch.
+pub(crate) fn with_place(py: Python<'_>, error: Error, sequence: Option<usize>) -> PyErr {
     let (class, about) = match &error {
         Error::NoPath => ("NoPathError", None),
         Error::IllegalScore { what, .. } => ("ScoreError", Some(what.as_str())),

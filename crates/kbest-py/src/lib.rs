@@ -1,10 +1,10 @@
 //! The Python package: mirrors the library and computes nothing itself.
 //!
-//! `array.rs` turns what Python calls an array into slices, `call.rs` the arguments of a call into lattices, `edges.rs` edges
-//! that are prepared once. `decode.rs`, `marginal.rs` and `segments.rs` hold the functions, `path.rs` their answers;
-//! `sequence.rs`, `tagger.rs` and `arrow/` are about text, `train.rs` about learning, `explain.rs` about what a search does,
-//! `error.rs` about exceptions. Pure Python parts
-//! (conversions of tensors, adapters, the estimator) are in `python/kbest/`.
+//! `array.rs` turns what Python calls an array into slices, `call/` the arguments of a call into lattices, `edges/` edges
+//! that are prepared once. `decode.rs`, `marginal.rs` and `segments/` hold the functions, `path.rs` their answers;
+//! `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
+//! `error.rs` about exceptions. Pure Python parts (conversions of tensors, adapters, the estimator) are in
+//! `python/kbest/`.
 //!
 //! **Threads.** Every call lets go of the interpreter while it computes; a batch is decoded on all cores (`parallel.rs`).
 

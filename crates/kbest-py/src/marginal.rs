@@ -155,8 +155,7 @@ fn summed<'py, S: Number>(
     let sums: Vec<_> = sums.map_err(|failed| error::exception(py, failed))?;
     let made = sums.into_iter().enumerate().map(|(i, sums)| match sums {
         Ok(sums) => Bound::new(py, sums.into_python(py)?).map(Bound::into_any),
-        Err(failed) if arrays.batch => Err(error::in_batch(py, failed, i)),
-        Err(failed) => Err(error::exception(py, failed)),
+        Err(failed) => Err(error::with_place(py, failed, arrays.batch.then_some(i))),
     });
     one_or_list(py, made.collect::<PyResult<_>>()?, arrays.batch)
 }
@@ -205,9 +204,9 @@ fn partitions<'py, S: Number>(
         }))
     });
     let sums: Vec<kbest::Result<f64>> = sums.map_err(|failed| error::exception(py, failed))?;
-    let sums = sums.into_iter().enumerate().map(|(i, sum)| match arrays.batch {
-        true => sum.map_err(|failed| error::in_batch(py, failed, i)),
-        false => sum.map_err(|failed| error::exception(py, failed)),
-    });
+    let sums = sums
+        .into_iter()
+        .enumerate()
+        .map(|(i, sum)| sum.map_err(|failed| error::with_place(py, failed, arrays.batch.then_some(i))));
     numbers(py, sums.collect::<PyResult<_>>()?, arrays.batch)
 }

@@ -75,7 +75,7 @@ fn push(sequence: &mut Sequence, token: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(false);
     }
     if let Ok(features) = token.cast::<PyDict>() {
-        attributes(sequence, &mut String::new(), features)?;
+        attributes(sequence, &mut String::new(), features, 0)?;
         return Ok(true);
     }
     if let Some(number) = number(token)? {
@@ -114,19 +114,41 @@ fn wrong(value: &Bound<'_, PyAny>) -> PyErr {
     error::dtype(value.py(), "tokens", "strings, numbers, lists of them, or dicts of features", got)
 }
 
-/// Adds the features of a dict; `prefix` is what stands before each name.
-fn attributes(sequence: &mut Sequence, prefix: &mut String, features: &Bound<'_, PyDict>) -> PyResult<()> {
+/// Dicts within dicts within dicts: more than this cannot be meant.
+const DEEPEST: usize = 64;
+
+/// Adds the features of a dict; `prefix` is what stands before each name, `depth` how many dicts this one lies in.
+fn attributes(
+    sequence: &mut Sequence,
+    prefix: &mut String,
+    features: &Bound<'_, PyDict>,
+    depth: usize,
+) -> PyResult<()> {
+    if depth > DEEPEST {
+        let expected = format!("dicts at most {DEEPEST} deep");
+        return Err(error::argument(
+            features.py(),
+            "tokens",
+            expected,
+            "a deeper one, or one that contains itself",
+        ));
+    }
     let outer = prefix.len();
     for (name, value) in features {
         let Ok(name) = name.cast::<PyString>() else { return Err(wrong(&name)) };
         prefix.push_str(&name.to_cow()?);
-        attribute(sequence, prefix, &value)?;
+        attribute(sequence, prefix, &value, depth)?;
         prefix.truncate(outer);
     }
     Ok(())
 }
 
-fn attribute(sequence: &mut Sequence, name: &mut String, value: &Bound<'_, PyAny>) -> PyResult<()> {
+fn attribute(
+    sequence: &mut Sequence,
+    name: &mut String,
+    value: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PyResult<()> {
     let outer = name.len();
     if let Ok(text) = value.cast::<PyString>() {
         name.push(':');
@@ -136,7 +158,7 @@ fn attribute(sequence: &mut Sequence, name: &mut String, value: &Bound<'_, PyAny
         sequence.push_valued_cell(name, f64::from(u8::from(value.extract::<bool>()?)));
     } else if let Ok(nested) = value.cast::<PyDict>() {
         name.push(':');
-        attributes(sequence, name, nested)?;
+        attributes(sequence, name, nested, depth + 1)?;
     } else if let Ok(number) = value.extract::<f64>() {
         sequence.push_valued_cell(name, number);
     } else if value.hasattr("__iter__")? {

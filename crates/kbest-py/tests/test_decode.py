@@ -254,6 +254,45 @@ def test_constraints_from_names(random):
     assert caught.value.argument == "constraints"
 
 
+def test_prepared_edges_with_more_constraints(tmp_path):
+    """Scores of a transition file are added once, whoever asks for them."""
+    file = tmp_path / "transitions.tsv"
+    file.write_text("O\tO\t1.5\nO\tB-X\nB-X\tI-X\t0.25\nI-X\tI-X\nB-X\tO\nI-X\tO\n")
+    names = ["O", "B-X", "I-X"]
+    node = np.ones((4, 3))
+    prepared = kbest.Edges(np.zeros((3, 3)), label_names=names, constraints=file)
+    expected = kbest.decode(node, np.zeros((3, 3)), label_names=names, constraints=[file, "iob2"])
+    got = kbest.decode(node, prepared, label_names=names, constraints="iob2")
+    assert got.score == expected.score and got.labels.tolist() == expected.labels.tolist()
+
+
+@pytest.mark.parametrize(
+    "make, kind, argument",
+    [
+        (lambda: kbest.Edges(kbest.Edges(np.zeros((2, 2))), order=[1, 0]), errors.ArgumentError, "edge"),
+        (lambda: kbest.Edges(np.zeros((2, 3, 2, 2))), errors.ShapeError, "edge"),
+        (lambda: kbest.Edges(np.zeros((0, 3, 2, 2))), errors.ShapeError, "edge"),
+        (lambda: kbest.SparseEdges(10**12, [], [], []), errors.ArgumentError, "labels"),
+        (lambda: kbest.decode(np.zeros((2, 3, 2)), None, forced=[{0: 1}, [1, 2]]), errors.DtypeError, "forced"),
+    ],
+)
+def test_what_cannot_be_meant(make, kind, argument):
+    with pytest.raises(kind) as caught:
+        make()
+    assert caught.value.argument == argument
+
+
+def test_path_score_names_the_sequence():
+    with pytest.raises(errors.KbestError, match="sequence 1"):
+        kbest.path_score(np.zeros((2, 3, 2)), None, [[0, 1, 0], [0, 9, 0]])
+
+
+def test_absurd_numbers_of_threads():
+    node = np.random.default_rng(1).normal(size=(40, 3, 4))
+    got = [path.labels.tolist() for path in kbest.decode(node, None, threads=10**6)]
+    assert got == [path.labels.tolist() for path in kbest.decode(node, None, threads=1)]
+
+
 def test_unique_by(random):
     node, edge = whole(random, 4, 6), whole(random, 6, 6)
     groups = [0, 0, 1, 1, 2, 2]

@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use kbest::{LabelSet, Sequence};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the caller wants.
@@ -64,13 +65,23 @@ pub(crate) fn tag(
     let reader = capsule::reader(stream)?;
     let schema = wanted.schema();
     let tagged = py.detach(|| {
-        let mut batches = Vec::new();
+        let (mut batches, mut before) = (Vec::new(), 0);
+        let most = most_tokens(tagger.tag_set(), wanted.k);
         for batch in reader {
             let batch = batch.map_err(|error| Failed::Arrow(error.to_string()))?;
             let columns =
                 wanted.columns.iter().map(|name| Lists::of(&batch, name)).collect::<Result<Vec<_>, _>>()?;
-            let answers = answers(tagger, &columns, batch.num_rows(), wanted);
-            batches.push(wanted.table(&schema, tagger.tag_set(), answers)?);
+            let mut next = 0;
+            loop {
+                let rows = columns.first().map_or(next..batch.num_rows(), |column| column.part(next, most));
+                let answers = answers(tagger, &columns, rows.clone(), wanted);
+                batches.push(wanted.table(&schema, tagger.tag_set(), answers, before + next)?);
+                next = rows.end;
+                if next == batch.num_rows() {
+                    break;
+                }
+            }
+            before += next;
         }
         Ok(batches)
     });
@@ -217,9 +228,23 @@ impl Lists {
         Ok(Lists { rows: column.clone(), offsets, strings })
     }
 
-    fn row(&self, i: usize) -> std::ops::Range<usize> {
+    fn row(&self, i: usize) -> Range<usize> {
         self.offsets[i]..self.offsets[i + 1]
     }
+
+    /// The rows from this one on that have at most so many tokens together; at least one row, if there is any.
+    fn part(&self, from: usize, most: usize) -> Range<usize> {
+        let rows = self.offsets.len().saturating_sub(1);
+        let begun = self.offsets[from];
+        let fits = (from..rows).take_while(|&i| self.offsets[i + 1] - begun <= most).count();
+        from..rows.min(from + fits.max(1))
+    }
+}
+
+/// So many tokens have labels whose text, and whose number, the 32-bit offsets of a column can address.
+fn most_tokens(names: &LabelSet, k: usize) -> usize {
+    let longest = names.names().map(str::len).max().unwrap_or(0).max(1);
+    (i32::MAX as usize / longest / k.max(1)).max(1)
 }
 
 /// Fills a sequence from one row.
@@ -260,11 +285,11 @@ fn fill(
     Ok(())
 }
 
-fn answers(tagger: &PyTagger, columns: &[Lists], rows: usize, wanted: &Wanted) -> Vec<Row> {
+fn answers(tagger: &PyTagger, columns: &[Lists], rows: Range<usize>, wanted: &Wanted) -> Vec<Row> {
     thread_local! { static SEQUENCE: std::cell::RefCell<Sequence> = std::cell::RefCell::default(); }
-    tagger.map_rows(rows, wanted.threads, wanted.probabilities, |engine, i| {
+    tagger.map_rows(rows.len(), wanted.threads, wanted.probabilities, |engine, i| {
         SEQUENCE.with_borrow_mut(|sequence| {
-            fill(sequence, columns, None, i, wanted.longest)?;
+            fill(sequence, columns, None, rows.start + i, wanted.longest)?;
             engine.answers(sequence, None, wanted.k, tagger.tag_set()).map_err(Missing::Failed)
         })
     })
@@ -292,7 +317,14 @@ impl Wanted {
         Arc::new(Schema::new(fields))
     }
 
-    fn table(&self, schema: &SchemaRef, names: &LabelSet, answers: Vec<Row>) -> Result<RecordBatch, Failed> {
+    /// A table of answers; `before` rows of the stream come before the first.
+    fn table(
+        &self,
+        schema: &SchemaRef,
+        names: &LabelSet,
+        answers: Vec<Row>,
+        before: usize,
+    ) -> Result<RecordBatch, Failed> {
         let mut columns: Vec<ArrayRef> = vec![self.labels(names, &answers)];
         if self.scores {
             columns.push(self.numbers(&answers, |answer| Some(answer.score)));
@@ -309,7 +341,7 @@ impl Wanted {
                 Err(Missing::Tokens(problem)) if self.errors => {
                     messages.append_value(format!("tokens: expected strings, got {problem}"));
                 }
-                Err(missing) => return Err(missing.of_row(row)),
+                Err(missing) => return Err(missing.of_row(before + row)),
             }
         }
         if self.errors {

@@ -8,6 +8,9 @@ use kbest::Edges;
 use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 
+/// More labels than this cannot be meant: their node scores alone would fill a machine's memory.
+const MOST_LABELS: usize = 1 << 27;
+
 /// Sparse edge scores: one base value, and a list of exceptions.
 ///
 /// Args:
@@ -47,6 +50,9 @@ impl PySparseEdges {
         let dtype = dtype_of(&array, "value")?;
         let value = slice(&read::<f64>(&array, "value", "float64")?).to_vec();
         let (from, to) = (labels_of(from_, "from_")?, labels_of(to, "to")?);
+        if labels > MOST_LABELS {
+            return Err(error::argument(py, "labels", format!("at most {MOST_LABELS}"), labels));
+        }
         // Made once to check them, so that mistakes are reported where they are made.
         Edges::sparse(labels, base, &from, &to, &value).map_err(|failed| error::exception(py, failed))?;
         Ok(PySparseEdges { labels, from, to, value, base, dtype })

@@ -60,6 +60,9 @@ impl PyEdges {
         dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let source = EdgeSource::of(edge)?;
+        if let EdgeSource::Prepared(_) = source {
+            return Err(error::argument(py, "edge", "scores", "kbest.Edges, which are prepared already"));
+        }
         let dtype = match dtype {
             Some(dtype) => Dtype::asked(dtype)?,
             None => source.dtype()?.unwrap_or(Dtype::F32),
@@ -139,6 +142,10 @@ fn prepare<S: Number>(
         }
     };
     let view = arrays.view();
+    if view.sequences().is_some() {
+        let expected = "shape (L, L) or (T-1, L, L), the same for all sequences";
+        return Err(error::shape(py, "edge", expected, "shape (B, T-1, L, L)"));
+    }
     let edges = py.detach(|| {
         let edges = view.build(labels, 0)?;
         let edges = match order {

@@ -131,10 +131,10 @@ fn each<'py, S: Number, R: Send>(
         }))
     });
     let results: Vec<kbest::Result<R>> = results.map_err(|failed| error::exception(py, failed))?;
-    let all = results.into_iter().enumerate().map(|(i, result)| match arrays.batch {
-        true => result.map_err(|failed| error::in_batch(py, failed, i)),
-        false => result.map_err(|failed| error::exception(py, failed)),
-    });
+    let all = results
+        .into_iter()
+        .enumerate()
+        .map(|(i, result)| result.map_err(|failed| error::with_place(py, failed, arrays.batch.then_some(i))));
     Ok((all.collect::<PyResult<_>>()?, arrays.batch))
 }
 

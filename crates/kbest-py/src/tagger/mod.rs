@@ -88,15 +88,24 @@ impl PyTagger {
         Self::new(py, model.into(), rules_of(constraints)?, decoder)
     }
 
-    /// The same model with other constraints or another decoder.
+    /// The same model with other constraints or another decoder. What is not given stays as it is; `constraints=[]` lifts them.
     ///
     /// >>> import kbest
     /// >>> tagger = kbest.train([["a", "b"]] * 3, [["B-X", "I-X"]] * 3)
     /// >>> tagger.using(constraints="iob2").constraints
     /// ('iob2',)
-    #[pyo3(signature = (*, constraints=None, decoder="auto"))]
-    fn using(&self, py: Python<'_>, constraints: Option<&Bound<'_, PyAny>>, decoder: &str) -> PyResult<Self> {
-        Self::new(py, self.model.clone(), rules_of(constraints)?, decoder)
+    #[pyo3(signature = (*, constraints=None, decoder=None))]
+    fn using(
+        &self,
+        py: Python<'_>,
+        constraints: Option<&Bound<'_, PyAny>>,
+        decoder: Option<&str>,
+    ) -> PyResult<Self> {
+        let rules = match constraints {
+            Some(_) => rules_of(constraints)?,
+            None => self.constraints.clone(),
+        };
+        Self::new(py, self.model.clone(), rules, decoder.unwrap_or(&self.decoder))
     }
 
     /// Writes the model to a file, as `kbest train` does.
@@ -162,10 +171,11 @@ impl PyTagger {
         &self.decoder
     }
 
-    /// Where its features come from: "template", "patterns", "items", "numbers" or the name of a feature set.
+    /// Where its features come from: "template", "patterns", "items", "numbers" or the name of a feature set; several are joined
+    /// by "+".
     #[getter]
-    fn features(&self) -> &'static str {
-        of_either!(&self.model, model => model.extractor().source().name())
+    fn features(&self) -> String {
+        of_either!(&self.model, model => model.extractor().source().name().into_owned())
     }
 
     /// Where the model comes from: algorithm, epochs, program.

@@ -2,6 +2,7 @@
 
 use super::PyTagger;
 use super::engine::Engine;
+use kbest::train::MOST_THREADS;
 use kbest::{LabelId, Sequence};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +34,8 @@ impl PyTagger {
         /// Indices that a thread takes at once.
         const CHUNK: usize = 16;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if threads == 0 { cores() } else { threads }.clamp(1, count.div_ceil(CHUNK).max(1));
+        let useful = count.div_ceil(CHUNK).clamp(1, MOST_THREADS);
+        let threads = if threads == 0 { cores() } else { threads }.clamp(1, useful);
         if threads == 1 {
             return self.with(confidences, |engine| (0..count).map(|i| work(engine, i)).collect());
         }
