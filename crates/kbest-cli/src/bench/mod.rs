@@ -1,7 +1,9 @@
-//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage.
+//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage;
+//! repeats the papers' experiments.
 
 mod compare;
 mod measure;
+mod papers;
 mod report;
 mod segments;
 mod tag;
@@ -20,10 +22,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Time decoders side by side, or the stages of tagging, on one thread
+/// Time decoders side by side, the stages of tagging, or the papers' experiments, on one thread
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
+    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv
+  kbest bench papers --quick --out report"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -34,6 +37,7 @@ pub(crate) struct Arguments {
 enum What {
     Decode(DecodeArguments),
     Tag(tag::Arguments),
+    Papers(papers::Arguments),
 }
 
 /// Time decoders on the same sequences and compare their answers
@@ -75,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Decode(arguments) => decode(arguments),
         What::Tag(arguments) => tag::run(arguments),
+        What::Papers(arguments) => papers::run(arguments),
     }
 }
 
