@@ -118,7 +118,16 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-pub(crate) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, size: u32, bold: bool, words: &str) {
+pub(crate) fn text(
+    out: &mut String,
+    class: &str,
+    x: f64,
+    y: f64,
+    anchor: &str,
+    size: u32,
+    bold: bool,
+    words: &str,
+) {
     let weight = if bold { " font-weight=\"700\"" } else { "" };
     draw(
         out,

@@ -133,7 +133,8 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
         memory: &'s mut Memory<S>,
         tally: &'s mut T,
     ) -> Self {
-        let largest = || (1..lattice.positions()).map(|t| edges.bounds(t).overall).fold(S::FORBIDDEN, S::larger);
+        let largest =
+            || (1..lattice.positions()).map(|t| edges.bounds(t).overall).fold(S::FORBIDDEN, S::larger);
         let graph = (bound == CarpeDiemBound::Graph).then(largest);
         Search { lattice, edges, bound, graph, memory, tally }
     }

@@ -109,7 +109,7 @@ decoders! {
     ViterbiAstar: memory viterbi_astar, page "viterbi-astar" {
         "viterbi-astar" => ViterbiAstar,
             answers: Many, exact: true,
-            cost: "T L^2 / 16 + k T L log",
+            cost: "T L^2 / 16 + k T (L + k)",
             advice: "Huang et al. 2012: one forward pass, then an agenda of paths that differ by one edge";
     }
     IterativeViterbiAstar: memory iterative_viterbi_astar, page "iterative-viterbi-astar" {
@@ -192,7 +192,9 @@ impl Decoder {
     /// [`Error::Unsupported`] for decoders without one, [`Error::Argument`] for width 0.
     pub fn with_width(self, width: usize) -> Result<Self> {
         match self {
-            Decoder::Beam(_) | Decoder::PrefixBeam(_) if width == 0 => Err(Error::argument("beam width", "at least 1", width)),
+            Decoder::Beam(_) | Decoder::PrefixBeam(_) if width == 0 => {
+                Err(Error::argument("beam width", "at least 1", width))
+            }
             Decoder::Beam(_) => Ok(Decoder::Beam(Beam { width })),
             Decoder::PrefixBeam(_) => Ok(Decoder::PrefixBeam(PrefixBeam { width })),
             other => {
@@ -258,7 +260,14 @@ mod tests {
         assert_eq!("astar:m3".parse(), Decoder::by_name("astar").unwrap().with_heuristic(Heuristic::M3));
         let heuristics = Heuristic::ALL.map(|heuristic| format!("astar:{}", heuristic.name()));
         let names = CATALOGUE.iter().map(|entry| entry.name.to_owned()).chain(heuristics);
-        let options = ["beam:8", "beam:70", "prefix-beam:3", "carpediem:graph", "carpediem:position", "carpediem:column"];
+        let options = [
+            "beam:8",
+            "beam:70",
+            "prefix-beam:3",
+            "carpediem:graph",
+            "carpediem:position",
+            "carpediem:column",
+        ];
         for name in names.chain(options.map(String::from)) {
             let decoder: Decoder = name.parse().unwrap();
             assert_eq!(decoder.to_string().parse(), Ok(decoder.clone()), "{name}");

@@ -124,7 +124,8 @@ impl<S: Float> Memory<S> {
         links.clear();
         next.clear();
         tally.round();
-        let firsts = (0..labels).map(|y| Prefix { score: lattice.first_score(y), label: y as LabelId, from: 0 });
+        let firsts =
+            (0..labels).map(|y| Prefix { score: lattice.first_score(y), label: y as LabelId, from: 0 });
         next.extend(firsts.filter(|prefix| !prefix.score.is_forbidden()));
         let mut dropped = cut(next, width);
         for t in 1..lattice.positions() {

@@ -9,14 +9,16 @@
 //! priority(i, j) = alpha[i][j] + edge[i+1][j][y] + score of the rest of the path from y at i + 1
 //! ```
 //!
-//! **Exact to the last bit.** That sum is not in the judge's order, so a branch waits with its priority plus the
-//! rounding slack; when it reaches the top it is scored as the judge does and waits again with that score. A branch's
-//! score never exceeds that of the path it leaves (rounding is monotone), so branches taken with their own score come
-//! in the right order. Each waits at most twice, so any number of ties does no harm. Every path is left once at each
-//! position before its own branch, hence paths are distinct; the first is plain Viterbi's by the lowest label.
+//! **Exact to the last bit, with no slack.** That sum is not in the judge's order. So all branches of a path are followed
+//! along it together, from the first position on, adding as the judge adds. Rounding is monotone: a branch that is behind
+//! at some position is never ahead later. So as soon as as many branches are ahead as paths are still wanted, a branch can
+//! be forgotten, and the others reach the end with the judge's own score. A branch never scores more than the path it
+//! leaves, so branches come off the agenda in order. Every path is left once at each position before its own branch,
+//! hence paths are distinct; the first is plain Viterbi's by the lowest label.
 //!
-//! **Cost.** `T L^2` for the forward pass, then `T L` branches for each path, each with a heap; memory `T L` per path.
-//! **When not.** Large `k` or `T`: [`super::RecursiveEnumeration`] finds the same paths and pushes only what is asked for.
+//! **Cost.** `T L^2` for the forward pass, then for each path `T L` branches looked at and at most `k` of them put on the
+//! agenda, `T (L + k)` time; memory `T L + k^2`. **When not.** Large `k`: [`super::RecursiveEnumeration`] finds the same
+//! paths and looks only at what is asked for.
 //!
 //! ```
 //! use kbest::{Decode, Edges, Lattice, Scratch, decode::ViterbiAstar};
@@ -37,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// The k-best decoder with a forward pass and an agenda.
@@ -50,16 +52,15 @@ pub(crate) struct Memory<S: Float> {
     forward: Forward<S>,
     branches: Vec<Branch>,
     agenda: BinaryHeap<Waiting<S>>,
-    rest: Vec<S>, // T: score of the path from each position on, its node included
+    followed: Vec<(S, Branch)>, // branches of one path, with the judge's partial sums
     column: AlignedVec<S>,
     path: Vec<LabelId>,
 }
 
-/// A branch on the agenda: among equal scores those with the judge's score first, then those that came first, which at
-/// the last position is the lowest label.
-type Waiting<S> = ByScore<S, (bool, Reverse<usize>)>;
+/// A branch on the agenda: among equal scores the one that came first, which at the last position is the lowest label.
+type Waiting<S> = ByScore<S, Reverse<usize>>;
 
-/// Where a path leaves another: at position `t` for `label`. The others after it are those of path `parent`.
+/// Where a path leaves another: at position `t` for `label`. The labels after it are those of path `parent`.
 #[derive(Debug, Clone, Copy)]
 struct Branch {
     parent: u32,
@@ -73,21 +74,16 @@ impl Algorithm for ViterbiAstar {
         let memory = &mut scratch.viterbi_astar;
         viterbi_simd::fill(lattice, &mut memory.forward, tally);
         memory.begin(lattice);
-        while let Some(waiting) = memory.agenda.pop() {
-            let (is_judged, Reverse(number)) = waiting.item;
+        while let Some(Waiting { score, item: Reverse(number) }) = memory.agenda.pop() {
             let branch = memory.branches[number];
             let parent = out.paths.get(branch.parent as usize).map_or(&[][..], |path| &path.labels);
-            if !is_judged {
-                let score = memory.judge(lattice, edges, branch, parent);
-                memory.agenda.push(Waiting { score, item: (true, Reverse(number)) });
-                continue;
-            }
             memory.spell(edges, branch, parent, tally);
-            out.push_path(lattice.positions(), waiting.score).copy_from_slice(&memory.path);
-            if out.paths.len() == k {
+            out.push_path(lattice.positions(), score).copy_from_slice(&memory.path);
+            let (found, wanted) = (out.paths.len(), k - out.paths.len());
+            if wanted == 0 {
                 break;
             }
-            memory.branch_off(lattice, edges, branch.t as usize, out.paths.len() - 1, tally);
+            memory.branch_off(lattice, edges, branch.t as usize, found - 1, wanted, tally);
         }
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
@@ -100,35 +96,20 @@ impl<S: Float> Memory<S> {
         self.branches.clear();
         self.agenda.clear();
         self.column.reset(padded(lattice.labels()), S::FORBIDDEN);
-        self.rest.clear();
-        self.rest.resize(lattice.positions(), S::ZERO);
         self.path.clear();
         self.path.resize(lattice.positions(), 0);
         for y in 0..lattice.labels() {
             let score = lattice.with_end_score(self.forward.row(last)[y], y);
-            if !score.is_forbidden() {
-                self.agenda.push(Waiting { score, item: (true, Reverse(self.branches.len())) });
-                self.branches.push(Branch { parent: 0, t: last as u32, label: y as LabelId });
-            }
+            self.wait(score, Branch { parent: 0, t: last as u32, label: y as LabelId });
         }
     }
 
-    /// The judge's score of a branch: from its forward score along the path it leaves.
-    fn judge(
-        &self,
-        lattice: &Lattice<'_, S>,
-        edges: &impl EdgeScores<S>,
-        branch: Branch,
-        parent: &[LabelId],
-    ) -> S {
-        let t = branch.t as usize;
-        let (mut score, mut p) = (self.forward.row(t)[branch.label as usize], branch.label as usize);
-        for (u, &y) in parent.iter().enumerate().skip(t + 1) {
-            let y = y as usize;
-            score = score + edges.get(u, p, y) + lattice.node_row(u)[y];
-            p = y;
+    /// Puts a branch on the agenda, unless it is forbidden.
+    fn wait(&mut self, score: S, branch: Branch) {
+        if !score.is_forbidden() {
+            self.agenda.push(Waiting { score, item: Reverse(self.branches.len()) });
+            self.branches.push(branch);
         }
-        lattice.with_end_score(score, p)
     }
 
     /// Writes the labels of a branch to `path`: the best way to it by plain Viterbi's tie rule, then those of its parent.
@@ -154,37 +135,64 @@ impl<S: Float> Memory<S> {
         }
     }
 
-    /// Lines 8 to 17: leaves the path in `path` at every position before `t` for every other label.
+    /// Lines 8 to 17: leaves the path in `path` at every position before `t` for every other label, and puts the best of
+    /// these branches, as many as are wanted, on the agenda.
     fn branch_off(
         &mut self,
         lattice: &Lattice<'_, S>,
         edges: &impl EdgeScores<S>,
         t: usize,
         parent: usize,
+        wanted: usize,
         tally: &mut impl Tally,
     ) {
-        let Memory { forward, branches, agenda, rest, column, path } = self;
-        let (last, slack) = (lattice.positions() - 1, lattice.rounding_slack());
-        let node = |u: usize| lattice.node_row(u)[path[u] as usize];
-        rest[last] = lattice.with_end_score(node(last), path[last] as usize);
-        for u in (1..last).rev() {
-            rest[u] = node(u) + (edges.get(u + 1, path[u] as usize, path[u + 1] as usize) + rest[u + 1]);
-        }
-        for i in (0..t).rev() {
-            let column = edges.column(i + 1, path[i + 1] as usize, column);
-            tally.edges(lattice.labels());
-            for (j, (&alpha, &edge)) in forward.row(i)[..lattice.labels()].iter().zip(column).enumerate() {
-                let reached = alpha + edge;
-                if j == path[i] as usize || reached.is_forbidden() {
-                    continue;
+        let Memory { forward, followed, column, path, .. } = self;
+        let (last, labels) = (lattice.positions() - 1, lattice.labels());
+        followed.clear();
+        for u in 1..=last {
+            let (p, y) = (path[u - 1] as usize, path[u] as usize);
+            let node = lattice.node_row(u)[y];
+            let edge = edges.get(u, p, y);
+            followed.iter_mut().for_each(|(score, _)| *score = *score + edge + node);
+            if u > t {
+                continue;
+            }
+            let column = edges.column(u, y, column);
+            tally.edges(labels);
+            // No branch that is behind so many others here can be ahead of them later.
+            let mut floor = S::FORBIDDEN;
+            for (j, (&alpha, &edge)) in forward.row(u - 1)[..labels].iter().zip(column).enumerate() {
+                let score = alpha + edge + node;
+                if j != p && score > floor {
+                    let (t, label) = (u as u32 - 1, j as LabelId);
+                    followed.push((score, Branch { parent: parent as u32, t, label }));
+                    if followed.len() >= wanted.saturating_mul(2) {
+                        floor = keep_best(followed, wanted);
+                    }
                 }
-                // Never below the judge's score of any path through this branch.
-                let score = (reached + rest[i + 1]) + slack;
-                agenda.push(Waiting { score, item: (false, Reverse(branches.len())) });
-                branches.push(Branch { parent: parent as u32, t: i as u32, label: j as LabelId });
+            }
+            if followed.len() > wanted {
+                keep_best(followed, wanted);
             }
         }
+        let mut followed = std::mem::take(&mut self.followed);
+        for &(score, branch) in &followed {
+            self.wait(lattice.with_end_score(score, self.path[last] as usize), branch);
+        }
+        followed.clear();
+        self.followed = followed; // keeps its memory
     }
+}
+
+/// Keeps the best ones, among equals those that left first, and returns the score of the last of them.
+fn keep_best<S: Float>(followed: &mut Vec<(S, Branch)>, wanted: usize) -> S {
+    let order = |a: &(S, Branch), b: &(S, Branch)| {
+        let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
+        by_score.then((a.1.t, a.1.label).cmp(&(b.1.t, b.1.label)))
+    };
+    followed.select_nth_unstable_by(wanted - 1, order);
+    followed.truncate(wanted);
+    followed[wanted - 1].0
 }
 
 #[cfg(test)]
@@ -212,13 +220,13 @@ mod tests {
         assert_eq!(memory.branches.len(), labels, "L best nodes are pushed at first");
         memory.branches.clear();
         memory.path = vec![0, 3, 1, 2];
-        with_edges!(lattice, |edges| memory.branch_off(&lattice, edges, 2, 0, &mut Uncounted));
+        with_edges!(lattice, |edges| memory.branch_off(&lattice, edges, 2, 0, 100, &mut Uncounted));
         let mut pushed: Vec<(u32, u32)> = memory.branches.iter().map(|b| (b.t, b.label)).collect();
         pushed.sort_unstable();
         assert_eq!(pushed, [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]);
     }
 
-    /// Ten million equal paths: each branch waits at most twice, so five of them cost no more than five others would.
+    /// Ten million equal paths: five of them cost no more than five others would.
     #[test]
     fn ties_do_no_harm() {
         let edges = Edges::dense(5, vec![0.0f32; 25]).unwrap();
@@ -228,5 +236,9 @@ mod tests {
         assert_eq!(out.paths.len(), 5);
         assert!(out.paths.iter().all(|path| path.score == out.paths[0].score));
         assert_eq!(out.paths[0].labels, [0; 10]);
+        let mut labels: Vec<_> = out.paths.iter().map(|path| &path.labels).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), 5);
     }
 }

@@ -2,7 +2,9 @@
 //! `decode/viterbi_astar.rs`, which sees the agenda.)
 
 use crate::common::Random;
-use kbest::decode::{Astar, Heuristic, IterativeViterbiAstar, PrefixBeam, RecursiveEnumeration, Viterbi, ViterbiAstar};
+use kbest::decode::{
+    Astar, Heuristic, IterativeViterbiAstar, PrefixBeam, RecursiveEnumeration, Viterbi, ViterbiAstar,
+};
 use kbest::kernel::padded;
 use kbest::{Counters, Decode, Edges, Lattice, Scratch};
 

@@ -153,7 +153,9 @@ impl Data {
         };
         Ok(match (read("train")?, read("test")?) {
             (Some(train), Some(test)) if !train.is_empty() && !test.is_empty() => Ok(Corpus { train, test }),
-            _ => Err(format!("{name}: not in the data folder (expected {name}/train.tsv and {name}/test.tsv)")),
+            _ => {
+                Err(format!("{name}: not in the data folder (expected {name}/train.tsv and {name}/test.tsv)"))
+            }
         })
     }
 
@@ -218,7 +220,9 @@ fn made_up(name: &str) -> Result<Corpus> {
         "letters" => {
             Corpus { train: events(8, || letters(&mut random)), test: events(3, || letters(&mut random)) }
         }
-        "doclines" => Corpus { train: events(6, || lines(&mut random)), test: events(3, || lines(&mut random)) },
+        "doclines" => {
+            Corpus { train: events(6, || lines(&mut random)), test: events(3, || lines(&mut random)) }
+        }
         "conll2000" => {
             let language = Language::new(8, 3)?;
             Corpus {

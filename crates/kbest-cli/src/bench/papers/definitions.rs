@@ -13,14 +13,17 @@ pub(crate) enum Paper {
 }
 
 impl Paper {
-    pub(crate) const ALL: [Paper; 5] = [Paper::CarpeDiem, Paper::Kaji, Paper::Huang, Paper::Dual, Paper::Druck];
+    pub(crate) const ALL: [Paper; 5] =
+        [Paper::CarpeDiem, Paper::Kaji, Paper::Huang, Paper::Dual, Paper::Druck];
 
     pub(crate) fn citation(self) -> &'static str {
         match self {
             Paper::CarpeDiem => "Esposito & Radicioni, CarpeDiem (JMLR 2009)",
             Paper::Kaji => "Kaji, Fujiwara, Yoshinaga & Kitsuregawa, Efficient staggered decoding (ACL 2010)",
             Paper::Huang => "Huang et al., Iterative Viterbi A* for k-best sequential decoding (ACL 2012)",
-            Paper::Dual => "Viterbi decoding for label sequence learning in dual form (appendix after Altun et al. 2003)",
+            Paper::Dual => {
+                "Viterbi decoding for label sequence learning in dual form (appendix after Altun et al. 2003)"
+            }
             Paper::Druck => "Druck, Narasimhan & Viola, Learning A* underestimates (AISTATS 2007)",
         }
     }
@@ -254,7 +257,11 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             twins: KAJI,
             lines: &[
                 Line { name: "Viterbi", decoders: &["viterbi"], figures: &[4000.0, 77.0, 1.1, 1.1, NONE] },
-                Line { name: "CarpeDiem", decoders: &["carpediem"], figures: &[8600.0, 51.0, 0.26, 0.26, NONE] },
+                Line {
+                    name: "CarpeDiem",
+                    decoders: &["carpediem"],
+                    figures: &[8600.0, 51.0, 0.26, 0.26, NONE],
+                },
                 Line { name: "SD", decoders: &["staggered"], figures: &[8800.0, 850.0, 121.0, 121.0, NONE] },
                 Line {
                     name: "SD+C-EXP",
@@ -395,7 +402,16 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
                 Claim {
                     words: "iterative Viterbi is the fastest exact decoder of the table on every task",
                     faster: &["staggered-column"],
-                    slower: &["viterbi", "carpediem", "astar", "astar:m0", "astar:m3", "astar:m6", "astar:m9", "iterative-astar"],
+                    slower: &[
+                        "viterbi",
+                        "carpediem",
+                        "astar",
+                        "astar:m0",
+                        "astar:m3",
+                        "astar:m6",
+                        "astar:m9",
+                        "iterative-astar",
+                    ],
                     twins: ALL_FIVE,
                 },
                 Claim {

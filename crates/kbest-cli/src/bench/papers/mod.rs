@@ -15,13 +15,14 @@ mod steps;
 mod views;
 
 use crate::failure::{Failure, Result};
-use crate::output::{Progress, write_file};
+use crate::output::{Output, Progress, write_file};
 use clap::Args;
 use data::{Data, Size};
 use definitions::{EXPERIMENTS, Experiment};
 use results::{FORMAT, Machine, Measured, Outcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use steps::Step;
@@ -97,7 +98,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("--data: expected a folder of data sets, or --quick, got neither".into()));
     }
     if let Some(folder) = arguments.data.as_deref().filter(|folder| !folder.is_dir()) {
-        return Err(Failure::input(&folder.display().to_string(), "expected a folder of data sets, got none"));
+        return Err(Failure::input(
+            &folder.display().to_string(),
+            "expected a folder of data sets, got none",
+        ));
     }
     let begun = Instant::now();
     let kept = Kept::open(arguments)?;
@@ -165,12 +169,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     for figure in outcomes.iter().flat_map(|(_, outcome)| &outcome.figures) {
         write_file(&out.join(format!("{}.svg", figure.name)), figure.svg.as_bytes())?;
     }
-    let json = serde_json::to_string_pretty(&results).map_err(std::io::Error::from)? + "\n";
+    let json = serde_json::to_string(&results).map_err(std::io::Error::from)? + "\n";
     write_file(&out.join("results.json"), json.as_bytes())?;
     write_file(&out.join("report.html"), render::html(&about, &outcomes).as_bytes())?;
     write_file(&out.join("report.md"), render::markdown(&about, &outcomes).as_bytes())?;
-    println!("{}", out.join("report.md").display());
-    Ok(())
+    let mut stdout = Output::create(None)?;
+    writeln!(stdout, "{}", out.join("report.md").display())?;
+    stdout.finish()
 }
 
 /// The experiments of these names; all if none is named.
@@ -200,7 +205,8 @@ impl Kept {
             data: arguments.data.clone(),
         };
         let file = folder.join("settings.json");
-        let earlier = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Settings>(&bytes).ok());
+        let earlier =
+            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Settings>(&bytes).ok());
         match earlier {
             Some(earlier) if arguments.resume && earlier != settings => {
                 let problem = "--resume: expected measurements of the same version with the same --data and --quick, \
@@ -208,8 +214,14 @@ impl Kept {
                 return Err(Failure::input(&file.display().to_string(), problem));
             }
             Some(_) if arguments.resume => {}
+            // Only what an earlier run made is removed.
+            None if std::fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) => {
+                let problem = "expected a folder of an earlier run, or none, got one with other files";
+                return Err(Failure::input(&folder.display().to_string(), problem));
+            }
             _ if folder.exists() => {
-                std::fs::remove_dir_all(&folder).map_err(|error| Failure::system("remove", &folder, error))?;
+                std::fs::remove_dir_all(&folder)
+                    .map_err(|error| Failure::system("remove", &folder, error))?;
             }
             _ => {}
         }

@@ -169,19 +169,19 @@ fn succession(p: Chord, y: Chord, same: bool) -> Option<usize> {
 fn harmony(x: &Events, t: usize, chord: Chord, set: usize) -> Option<usize> {
     let sounds = |note: u8| x.at(t, note as usize) != 0;
     let (triad, added) = (chord.triad(), chord.added_note());
-    let in_triad = triad.iter().filter(|&&note| sounds(note)).count();
+    let in_triad = || triad.iter().filter(|&&note| sounds(note)).count();
     let in_chord = |note: u8| triad.contains(&note) || added == Some(note);
-    let outside = (0..12).filter(|&note| sounds(note) && !in_chord(note)).count();
+    let outside = || (0..12).filter(|&note| sounds(note) && !in_chord(note)).count();
     let bass = x.at(t, BASS);
     match set {
-        0 => Some(in_triad),
+        0 => Some(in_triad()),
         1..=3 => sounds(triad[set - 1]).then_some(0),
         4 => added.map(|note| usize::from(!sounds(note))),
-        5 => Some(outside.min(3)),
+        5 => Some(outside().min(3)),
         6 => triad.iter().position(|&note| note == bass).or((added == Some(bass)).then_some(3)),
         7 => (added.is_none() && sounds((chord.root + 10) % 12)).then_some(0),
         8 => Some(chord.mode as usize),
-        _ => (outside == 0 && in_triad == 3 && added.is_none_or(sounds)).then_some(0),
+        _ => (in_triad() == 3 && outside() == 0 && added.is_none_or(sounds)).then_some(0),
     }
 }
 
@@ -205,7 +205,8 @@ impl BooleanProblem {
         let (vertical_only, ..) = self::features(kind, labels, &chords, false);
         let read = |sequences: &[Sequence]| {
             let one = |sequence: &Sequence| {
-                let gold = (0..sequence.len()).map(|t| numbers[sequence.label(t).unwrap_or_default()]).collect();
+                let gold =
+                    (0..sequence.len()).map(|t| numbers[sequence.label(t).unwrap_or_default()]).collect();
                 (Observation::new(Arc::new(observe(kind, sequence)), sequence.len()), gold)
             };
             sequences.iter().map(one).collect::<Vec<_>>()
@@ -281,7 +282,8 @@ fn features(kind: Kind, labels: usize, chords: &Arc<[Chord]>, horizontal: bool) 
         Kind::Music => {
             for (set, &members) in HARMONY_SETS.iter().enumerate() {
                 let chords = Arc::clone(chords);
-                let numbers = features.vertical_set(members, move |x, t, y| harmony(x, t, chords[y as usize], set));
+                let numbers =
+                    features.vertical_set(members, move |x, t, y| harmony(x, t, chords[y as usize], set));
                 followed.extend(numbers.map(|i| (VERTICAL_MUSIC[i].to_owned(), i)));
             }
             if horizontal {
@@ -347,7 +349,10 @@ mod tests {
     #[test]
     fn chords_are_read_as_they_are_spelt() {
         let chord = Chord::parse("F#m7");
-        assert_eq!((chord.root, chord.mode, chord.triad(), chord.added_note()), (6, Mode::Minor, [6, 9, 1], Some(4)));
+        assert_eq!(
+            (chord.root, chord.mode, chord.triad(), chord.added_note()),
+            (6, Mode::Minor, [6, 9, 1], Some(4))
+        );
         assert_eq!(Chord::parse("C_M").triad(), [0, 4, 7]);
         assert_eq!(Chord::parse("B_d").triad(), [11, 2, 5]);
         assert_eq!(Chord::parse("BbM").root, 10);
@@ -385,7 +390,8 @@ mod tests {
         let selection = problem.selection(observation).unwrap();
         let scored = problem.features.score(observation, &weights, EdgeBound::ExclusiveSets).unwrap();
         let on_demand = scored.lattice().unwrap();
-        let dense = matrices.iter().map(|matrix| kbest::Edges::dense(problem.labels, matrix).unwrap()).collect();
+        let dense =
+            matrices.iter().map(|matrix| kbest::Edges::dense(problem.labels, matrix).unwrap()).collect();
         let edges = kbest::Edges::per_position(dense).unwrap();
         let prepared = kbest::Lattice::selecting(scored.nodes.as_slice(), &edges, selection).unwrap();
         for seed in 0..200u32 {

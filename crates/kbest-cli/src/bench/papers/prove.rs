@@ -32,7 +32,8 @@ pub(crate) fn prove(
         write_file(&file, &archive(&lattices[b], edge)?)?;
         return Err(Failure::Negative(format!("{text}; the lattice is in {}", file.display())));
     }
-    let share = |(contender, same): (&Contender<f32>, usize)| same as f64 / contender.answers.len().max(1) as f64;
+    let share =
+        |(contender, same): (&Contender<f32>, usize)| same as f64 / contender.answers.len().max(1) as f64;
     Ok(contenders.iter().zip(verdicts.iter().map(|verdict| verdict.same)).map(share).collect())
 }
 
@@ -78,13 +79,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let edges = Edges::dense(2, vec![0.0f32, 1.0, 0.0, 0.0]).unwrap();
         let lattices = [Lattice::new(vec![1.0f32, 0.0, 0.0, 0.5], &edges).unwrap()];
-        let contenders = ["viterbi", "funnel"].map(|name| {
-            Contender::new(name.to_owned(), Decoder::by_name(name).unwrap(), 1)
-        });
+        let contenders = ["viterbi", "funnel"]
+            .map(|name| Contender::new(name.to_owned(), Decoder::by_name(name).unwrap(), 1));
         let plan = Plan { repeat: 1, limit: 1.0, counting: false };
         let mut progress = Progress::new(1, true);
-        let mut contenders =
-            measure(&lattices, contenders.into(), plan, &mut progress).unwrap().contenders;
+        let mut contenders = measure(&lattices, contenders.into(), plan, &mut progress).unwrap().contenders;
         let edge: EdgeScore<'_> = &|lattice, t, p, y| lattice.edges().as_dense().unwrap().get(t, p, y);
         assert_eq!(prove(&lattices, &contenders, edge, folder.path()).unwrap(), [1.0, 1.0]);
         contenders[1].answers[0][0] = KbestPath { labels: vec![0, 0], score: 1.0 };

@@ -241,7 +241,9 @@ pub(crate) enum Measured {
     Dual(Dual),
     Segments(SegmentTask),
     /// The data are not in the folder.
-    Missing { reason: String },
+    Missing {
+        reason: String,
+    },
 }
 
 /// Where and how it was measured.
@@ -271,6 +273,11 @@ impl Cell {
     /// One of our measurements.
     pub(crate) fn ours(value: f64) -> Self {
         Cell { text: crate::table::number(value), value: value.is_finite().then_some(value), ours: true }
+    }
+
+    /// A whole number of ours.
+    pub(crate) fn count(value: usize) -> Self {
+        Cell { text: crate::table::grouped(value), value: Some(value as f64), ours: true }
     }
 
     /// One of ours, as a ratio: `3.2x`.

@@ -157,7 +157,9 @@ impl Engine {
             Engine::RecursiveEnumeration(ForwardPass::Sparse) => {
                 "one forward pass over the exceptions, then path by path"
             }
-            Engine::RecursiveEnumeration(ForwardPass::Simd) => "one forward pass over all edges, then path by path",
+            Engine::RecursiveEnumeration(ForwardPass::Simd) => {
+                "one forward pass over all edges, then path by path"
+            }
             Engine::Viterbi => "everything else is switched off",
         }
     }

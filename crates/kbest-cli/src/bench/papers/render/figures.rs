@@ -127,7 +127,11 @@ fn axes(plot: &Plot, right: f64) -> Axes {
     let range = |f: fn(&(f64, f64)) -> f64| {
         let low = points().map(f).fold(f64::INFINITY, f64::min);
         let high = points().map(f).fold(f64::NEG_INFINITY, f64::max);
-        if low.is_finite() && high > low { (low, high) } else { (low.min(0.0).max(-1e300), high.max(1.0).min(1e300)) }
+        if low.is_finite() && high > low {
+            (low, high)
+        } else {
+            (low.min(0.0).max(-1e300), high.max(1.0).min(1e300))
+        }
     };
     let (mut x, mut y) = (range(|p| p.0), range(|p| p.1));
     if !plot.bars.is_empty() {
@@ -139,6 +143,14 @@ fn axes(plot: &Plot, right: f64) -> Axes {
         y = (y.0.min(0.0), y.1 * 1.05 + f64::from(u8::from(y.1 == 0.0)));
     }
     Axes { x, y, right, logarithmic: plot.logarithmic }
+}
+
+/// A round number without needless digits: `2`, `0.5`.
+fn short(tick: f64) -> String {
+    if tick.fract() == 0.0 && tick.abs() < 1e15 {
+        return number(tick).split('.').next().unwrap_or_default().to_owned();
+    }
+    number(tick).trim_end_matches('0').to_owned()
 }
 
 /// About five round numbers between two.
@@ -170,10 +182,10 @@ fn grid(svg: &mut String, plot: &Plot, axes: &Axes) {
                 axes.right
             ),
         );
-        text(svg, "soft", LEFT - 8.0, at + 4.0, "end", 12, false, &number(tick));
+        text(svg, "soft", LEFT - 8.0, at + 4.0, "end", 12, false, &short(tick));
     }
     let x_ticks: Vec<(f64, String)> = match plot.x_ticks.is_empty() {
-        true => rounds(axes.x.0, axes.x.1).into_iter().map(|tick| (tick, number(tick))).collect(),
+        true => rounds(axes.x.0, axes.x.1).into_iter().map(|tick| (tick, short(tick))).collect(),
         false => plot.x_ticks.clone(),
     };
     for (x, name) in x_ticks {
@@ -211,12 +223,7 @@ fn shapes(svg: &mut String, plot: &Plot, axes: &Axes) {
         let (at, top) = (axes.across(x), axes.up(y));
         draw(
             svg,
-            format_args!(
-                "<path d=\"M{:.1} {:.1}l4 7h-8z\" fill=\"{}\"/>\n",
-                at,
-                top - 4.0,
-                COLOURS[4]
-            ),
+            format_args!("<path d=\"M{:.1} {:.1}l4 7h-8z\" fill=\"{}\"/>\n", at, top - 4.0, COLOURS[4]),
         );
     }
 }
@@ -227,7 +234,8 @@ mod tests {
 
     #[test]
     fn everything_is_drawn_and_nothing_is_nan() {
-        let line = |name: &str| PlotLine { name: name.into(), points: vec![(0.0, 1.0), (5.0, -3.0)], strong: false };
+        let line =
+            |name: &str| PlotLine { name: name.into(), points: vec![(0.0, 1.0), (5.0, -3.0)], strong: false };
         let all = Plot {
             title: "a < b".into(),
             lines: vec![line("one"), line("two")],
@@ -239,12 +247,17 @@ mod tests {
         };
         let svg = plot(&all);
         assert_eq!((svg.matches("<polyline").count(), svg.matches("<path").count()), (2, 1));
-        assert!(svg.contains("a &lt; b") && svg.contains(">1:1<") && !svg.contains("NaN") && !svg.contains("inf"));
+        assert!(
+            svg.contains("a &lt; b") && svg.contains(">1:1<") && !svg.contains("NaN") && !svg.contains("inf")
+        );
         for empty in [Plot::default(), Plot { logarithmic: true, ..Plot::default() }] {
             let svg = plot(&empty);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
-        let flat = Plot { lines: vec![PlotLine { points: vec![(0.0, 0.0)], ..PlotLine::default() }], ..Plot::default() };
+        let flat = Plot {
+            lines: vec![PlotLine { points: vec![(0.0, 0.0)], ..PlotLine::default() }],
+            ..Plot::default()
+        };
         assert!(!plot(&flat).contains("NaN"));
     }
 
@@ -252,5 +265,6 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(rounds(0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(rounds(-1.0, 1.0).len(), 5);
+        assert_eq!([2.0, 0.5, 1500.0, -4.0, 0.0].map(short), ["2", "0.5", "1,500", "-4", "0"]);
     }
 }

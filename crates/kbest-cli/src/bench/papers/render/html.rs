@@ -50,7 +50,11 @@ pub(crate) fn html(about: &About<'_>, outcomes: &[(&Experiment, Outcome)]) -> St
     for (experiment, _) in outcomes {
         push(
             &mut page,
-            format_args!("<div><a href=\"#{0}\">{0}</a> {1}</div>\n", experiment.id, escaped(experiment.place)),
+            format_args!(
+                "<div><a href=\"#{0}\">{0}</a> {1}</div>\n",
+                experiment.id,
+                escaped(experiment.place)
+            ),
         );
     }
     page.push_str(
@@ -116,7 +120,11 @@ fn section(page: &mut String, experiment: &Experiment, outcome: &Outcome) {
     for figure in &outcome.figures {
         push(
             page,
-            format_args!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", figure.svg, escaped(&figure.caption)),
+            format_args!(
+                "<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n",
+                figure.svg,
+                escaped(&figure.caption)
+            ),
         );
     }
     for table in &outcome.tables {
@@ -140,7 +148,10 @@ fn push_table(page: &mut String, table: &Table) {
     if table.rows.is_empty() {
         return;
     }
-    push(page, format_args!("<div class=\"wide\"><table>\n<caption>{}</caption>\n<tr>", escaped(&table.title)));
+    push(
+        page,
+        format_args!("<div class=\"wide\"><table>\n<caption>{}</caption>\n<tr>", escaped(&table.title)),
+    );
     for name in &table.header {
         push(page, format_args!("<th>{}</th>", escaped(name)));
     }

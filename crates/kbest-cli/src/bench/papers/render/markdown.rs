@@ -17,7 +17,11 @@ pub(crate) fn markdown(about: &About<'_>, outcomes: &[(&Experiment, Outcome)]) -
             let paper = short(experiment.paper);
             push(
                 &mut text,
-                format_args!("| {paper}, {place} | {} | **{}** |\n", escaped(&finding.claim), finding.verdict.word()),
+                format_args!(
+                    "| {paper}, {place} | {} | **{}** |\n",
+                    escaped(&finding.claim),
+                    finding.verdict.word()
+                ),
             );
         }
     }
@@ -47,7 +51,10 @@ pub(crate) fn markdown(about: &About<'_>, outcomes: &[(&Experiment, Outcome)]) -
                 );
             }
             for figure in &outcome.figures {
-                push(&mut text, format_args!("\n![{}]({}.svg)\n\n{}\n", figure.caption, figure.name, figure.caption));
+                push(
+                    &mut text,
+                    format_args!("\n![{}]({}.svg)\n\n{}\n", figure.caption, figure.name, figure.caption),
+                );
             }
             for table in &outcome.tables {
                 push_table(&mut text, table);

@@ -26,8 +26,12 @@ impl About<'_> {
     /// How it was measured, in paragraphs.
     pub(crate) fn paragraphs(&self) -> Vec<String> {
         let data = match (self.quick, self.generated) {
-            (true, true) => "a quick run on small generated data: it shows that everything works, not how fast",
-            (true, false) => "a quick run on a small part of the data: it shows that everything works, not how fast",
+            (true, true) => {
+                "a quick run on small generated data: it shows that everything works, not how fast"
+            }
+            (true, false) => {
+                "a quick run on a small part of the data: it shows that everything works, not how fast"
+            }
             _ => "a full run",
         };
         vec![

@@ -22,8 +22,11 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     };
     let lattices = trained.lattices()?;
     let labels = trained.model.labels().len();
-    let beams: Vec<(usize, String)> =
-        WIDTHS.iter().filter(|&&width| width < labels).map(|&width| (width, format!("beam:{width}"))).collect();
+    let beams: Vec<(usize, String)> = WIDTHS
+        .iter()
+        .filter(|&&width| width < labels)
+        .map(|&width| (width, format!("beam:{width}")))
+        .collect();
     let names: Vec<&str> = EXACT.into_iter().chain(beams.iter().map(|(_, name)| name.as_str())).collect();
     let plan = Plan { repeat: data.size.rounds, limit: data.size.limit / 2.0, counting: false };
     let side = side_by_side(&lattices, &names, 1, plan, MATRIX, out)?;
@@ -33,7 +36,8 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
         // Both accuracies over the same sentences, even if the time limit stopped one.
         trained.accuracy(answers.iter().map(|answer| best(answer)))
     };
-    let speed = |name: &str| side.rows.iter().find(|row| row.decoder == name).map_or(0.0, |row| row.per_second);
+    let speed =
+        |name: &str| side.rows.iter().find(|row| row.decoder == name).map_or(0.0, |row| row.per_second);
     let exact_accuracy = accuracy("auto");
     let widths: Vec<(usize, f64, f64)> =
         beams.iter().map(|(width, name)| (*width, accuracy(name), speed(name))).collect();

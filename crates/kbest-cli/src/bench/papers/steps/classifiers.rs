@@ -4,6 +4,7 @@
 //! edge scores are prepared before, except where the report says *on demand*.
 
 use super::super::data::Data;
+use super::super::definitions::PROBLEMS;
 use super::super::problems::{BooleanProblem, Events};
 use super::super::prove::{best, prove};
 use super::super::results::{Classifier, Decoding, Measured, Problem, Timed};
@@ -63,7 +64,9 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
         }
     }
     let detail = Detail::new(&problem, &last, plan, out)?;
-    let (weights, iterations_begin) = follow(&problem, size.iterations)?;
+    // The paper shows the weights of music alone.
+    let (weights, iterations_begin) =
+        if task == PROBLEMS[0].task { follow(&problem, size.iterations)? } else { (vec![], vec![]) };
     let events = |sequences: &[(kbest::feature::boolean::Observation<Events>, Vec<u32>)]| {
         sequences.iter().map(|(observation, _)| observation.positions).sum()
     };
@@ -165,7 +168,9 @@ fn classify(
     let total = |rows: &[Timed]| -> Vec<f64> {
         rows.iter().map(|row| row.ns_per_position * paper.positions as f64 / 1e9).collect()
     };
-    seconds.extend(["viterbi", "carpediem, paper's bound"].map(String::from).into_iter().zip(total(&paper.rows)));
+    seconds.extend(
+        ["viterbi", "carpediem, paper's bound"].map(String::from).into_iter().zip(total(&paper.rows)),
+    );
     let accuracy = accuracy(problem, paper.contenders[0].answers.iter().map(|answer| best(answer)));
     let exact = scores.edges(problem, &OverallBound::Exact)?;
     let lattices = scores.lattices(&exact)?;
@@ -212,7 +217,7 @@ impl Detail {
         let sets = sets(problem, weights);
         let horizontal: Vec<f32> = sets.concat();
         let loose = [
-            ("S1* = sum of the best weights of exclusive sets", OverallBound::ExclusiveSets(&sets)),
+            ("S1* = sum over exclusive sets", OverallBound::ExclusiveSets(&sets)),
             ("S1* = sum of positive weights", OverallBound::SumOfPositives(&horizontal)),
         ];
         let mut opened = vec![];
@@ -270,7 +275,9 @@ impl Detail {
 fn opened_along(lattices: &[Lattice<'_, f32>], bound: CarpeDiemBound) -> Result<Vec<u32>> {
     let longest = lattices.iter().map(Lattice::positions).max().unwrap_or(0);
     let enough = longest.min(TRACED / 2);
-    let Some(lattice) = lattices.iter().find(|lattice| lattice.positions() >= enough) else { return Ok(vec![]) };
+    let Some(lattice) = lattices.iter().find(|lattice| lattice.positions() >= enough) else {
+        return Ok(vec![]);
+    };
     let answer = CarpeDiem { bound }.decode(lattice, &mut Scratch::counting())?;
     let mut opened = answer.counters.map(|counters| counters.nodes_at).unwrap_or_default();
     opened.truncate(TRACED);
@@ -286,7 +293,8 @@ fn beams(
     out: &Path,
     edge: super::super::prove::EdgeScore<'_>,
 ) -> Result<Vec<(usize, f64, f64, f64, f64)>> {
-    let widths: Vec<usize> = (1..problem.labels).filter(|&b| b <= 8 || b % 4 == 0 || b == 5 || b == 25).collect();
+    let widths: Vec<usize> =
+        (1..problem.labels).filter(|&b| b <= 8 || b % 4 == 0 || b == 5 || b == 25).collect();
     let names: Vec<String> = widths.iter().map(|width| format!("beam:{width}")).collect();
     let contenders = names
         .iter()
@@ -385,9 +393,9 @@ fn follow(problem: &BooleanProblem, iterations: usize) -> Result<(Lines, Vec<usi
             }
         }
     }
-    // A picture needs no more than a few hundred points.
+    // A picture needs no more than a hundred or two.
     for (_, points) in &mut lines {
-        let every = points.len().div_ceil(250);
+        let every = points.len().div_ceil(150);
         let mut i = 0;
         points.retain(|_| {
             i += 1;

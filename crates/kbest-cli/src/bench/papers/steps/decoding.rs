@@ -13,7 +13,7 @@ use kbest::{Decode, Decoded, Decoder, Lattice, Scratch};
 use std::path::Path;
 
 /// Sentences on which the work of a decoder is counted that hit the time limit.
-const COUNTED: usize = 20;
+const COUNTED: usize = 10;
 
 /// The edges of a text task are one matrix.
 pub(super) const MATRIX: EdgeScore<'static> =
@@ -83,7 +83,12 @@ pub(super) fn side_by_side(
 }
 
 /// What is reported of a contender. One that hit the time limit is scaled by positions to all sequences.
-fn timed(lattices: &[Lattice<'_, f32>], contender: &Contender<f32>, right: f64, counting: bool) -> Result<Timed> {
+fn timed(
+    lattices: &[Lattice<'_, f32>],
+    contender: &Contender<f32>,
+    right: f64,
+    counting: bool,
+) -> Result<Timed> {
     let done = contender.times.done();
     let of = |lattices: &[Lattice<'_, f32>]| lattices.iter().map(Lattice::positions).sum::<usize>() as f64;
     let ns_per_position = 1e9 * contender.times.best() / of(&lattices[..done]).max(1.0);
@@ -166,8 +171,11 @@ pub(super) fn strengths_of<'p>(
             }
         }
     }
-    let mut magnitudes: Vec<f64> =
-        edges.iter().filter(|edge| edge.is_finite() && **edge != 0.0).map(|edge| f64::from(edge.abs())).collect();
+    let mut magnitudes: Vec<f64> = edges
+        .iter()
+        .filter(|edge| edge.is_finite() && **edge != 0.0)
+        .map(|edge| f64::from(edge.abs()))
+        .collect();
     let density = magnitudes.len() as f64 / edges.len().max(1) as f64;
     Strengths {
         lead: median(&mut leads),

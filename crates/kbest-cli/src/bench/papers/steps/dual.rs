@@ -67,7 +67,9 @@ pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
             support_tokens: model.support().map_or(0, |support| support.tokens().len()),
             training_seconds,
             tokens_per_second: tokens as f64 / seconds,
-            same_as_primal: primal.as_ref().map_or(1.0, |primal| same(primal) as f64 / test.len().max(1) as f64),
+            same_as_primal: primal
+                .as_ref()
+                .map_or(1.0, |primal| same(primal) as f64 / test.len().max(1) as f64),
         });
         primal.get_or_insert(answers);
     }

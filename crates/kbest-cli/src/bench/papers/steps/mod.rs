@@ -21,14 +21,29 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// All decoders that find `k` paths, on one task.
-    Decode { task: &'static str, k: usize },
-    Training { task: &'static str },
-    Beams { task: &'static str },
-    AgainstK { task: &'static str },
+    Decode {
+        task: &'static str,
+        k: usize,
+    },
+    Training {
+        task: &'static str,
+    },
+    Beams {
+        task: &'static str,
+    },
+    AgainstK {
+        task: &'static str,
+    },
     /// A hundred classifiers and the last of them in detail.
-    Problem { task: &'static str },
-    Dual { task: &'static str },
-    Segments { task: &'static str },
+    Problem {
+        task: &'static str,
+    },
+    Dual {
+        task: &'static str,
+    },
+    Segments {
+        task: &'static str,
+    },
 }
 
 impl Step {

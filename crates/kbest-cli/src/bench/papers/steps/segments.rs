@@ -12,9 +12,7 @@ use kbest::model::SegmentModelParts;
 use kbest::random::Random;
 use kbest::scoring::SegmentModelMemory;
 use kbest::segment::{BoundOptions, Estimate, Norm, SegmentDecoder, SegmentScratch, Segmentation};
-use kbest::train::{
-    Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer, TrainingSet,
-};
+use kbest::train::{Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer, TrainingSet};
 use kbest::{SegmentModel, Sequence, Tagger};
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,7 +31,7 @@ const LEARNED_FROM: f64 = 0.7;
 /// Records that the bound that is used learns from, and those of the comparison of programmes.
 const MOST: usize = 700;
 const FEW: usize = 80;
-const FEWEST: usize = 16;
+const FEWEST: usize = 8;
 
 pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
     let corpus = match data.corpus(task)? {
@@ -90,7 +88,8 @@ fn bounded(
     test: &[Sequence],
     quick: bool,
 ) -> Result<(SegmentModel, Vec<BoundRow>)> {
-    let usual = BoundOptions { trees: if quick { 4 } else { BoundOptions::default().trees }, ..Default::default() };
+    let usual =
+        BoundOptions { trees: if quick { 4 } else { BoundOptions::default().trees }, ..Default::default() };
     let few = |options: BoundOptions| (options, FEW);
     let variants: [(&str, (BoundOptions, usize)); 7] = [
         ("LP, sections 4.1 and 4.2", (usual, MOST)),
@@ -99,7 +98,10 @@ fn bounded(
         ("QP, few records", few(BoundOptions { norm: Norm::L2, ..usual })),
         ("LP without 4.1 (sums written out), few records", few(BoundOptions { sparse: false, ..usual })),
         ("LP, fewest records", (usual, FEWEST)),
-        ("LP without 4.2 (all inequalities), fewest", (BoundOptions { all_inequalities: true, ..usual }, FEWEST)),
+        (
+            "LP without 4.2 (all inequalities), fewest",
+            (BoundOptions { all_inequalities: true, ..usual }, FEWEST),
+        ),
     ];
     let (mut rows, mut parts) = (vec![], model.into_parts());
     let mut used = None;
@@ -207,7 +209,8 @@ fn by_length(test: &[Sequence], seconds: &[f64]) -> Vec<f64> {
 fn right<'a, N: PartialEq<&'a str>>(test: &'a [Sequence], answers: &[Vec<N>]) -> (f64, f64) {
     let (mut tokens, mut all, mut records) = (0, 0, 0);
     for (sequence, answer) in test.iter().zip(answers) {
-        let hits = (0..sequence.len()).filter(|&t| answer.get(t).is_some_and(|name| *name == sequence.label(t).unwrap_or_default()));
+        let hits = (0..sequence.len())
+            .filter(|&t| answer.get(t).is_some_and(|name| *name == sequence.label(t).unwrap_or_default()));
         let hits = hits.count();
         tokens += hits;
         all += sequence.len();
@@ -286,8 +289,7 @@ fn segment_rows(model: &SegmentModel, test: &[Sequence], rounds: usize) -> Resul
             let text = format!("{name} and {} disagree on {} records", DECODERS[0], test.len() - same);
             return Err(Failure::Negative(text));
         }
-        let spelt: Vec<Vec<&str>> =
-            answers[d].iter().map(|answer| spell(model, answer)).collect();
+        let spelt: Vec<Vec<&str>> = answers[d].iter().map(|answer| spell(model, answer)).collect();
         let (token_accuracy, record_accuracy) = right(test, &spelt);
         let mean = |seconds: &[f64]| 1e6 * seconds.iter().sum::<f64>() / test.len().max(1) as f64;
         rows.push(SegmentRow {

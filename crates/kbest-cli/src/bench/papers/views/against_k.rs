@@ -8,8 +8,11 @@ use crate::table::number;
 
 pub(super) fn against_k(steps: &Steps, twin: Twin) -> Outcome {
     let mut outcome = Outcome::default();
-    let Some(Measured::AgainstK(measured)) = steps.get(&format!("against-k-{}", twin.task)) else { return outcome };
-    let mut ks: Vec<usize> = measured.lines.iter().flat_map(|(_, points)| points.iter().map(|(k, _)| *k)).collect();
+    let Some(Measured::AgainstK(measured)) = steps.get(&format!("against-k-{}", twin.task)) else {
+        return outcome;
+    };
+    let mut ks: Vec<usize> =
+        measured.lines.iter().flat_map(|(_, points)| points.iter().map(|(k, _)| *k)).collect();
     ks.sort_unstable();
     ks.dedup();
     let names: Vec<String> = ks.iter().map(|k| format!("k = {k}")).collect();
@@ -25,11 +28,12 @@ pub(super) fn against_k(steps: &Steps, twin: Twin) -> Outcome {
         measured.task, measured.labels, measured.sequences, twin.stands_for
     );
     outcome.tables.push(table(title, &header, measured.lines.iter().map(row).collect()));
-    let series = measured.lines.iter().filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series {
-        name: name.clone(),
-        points: points.iter().map(|&(k, speed)| (k as f64, speed)).collect(),
-        role: if name == AGAINST_K[0] { Role::Highlight } else { Role::Plain },
-    });
+    let series =
+        measured.lines.iter().filter(|(_, points)| !points.is_empty()).map(|(name, points)| Series {
+            name: name.clone(),
+            points: points.iter().map(|&(k, speed)| (k as f64, speed)).collect(),
+            role: if name == AGAINST_K[0] { Role::Highlight } else { Role::Plain },
+        });
     let texts = Texts {
         title: "Speed against the number of paths",
         subtitle: &format!("{}, {} labels; both axes logarithmic", measured.task, measured.labels),
@@ -53,7 +57,8 @@ fn speed(points: &[(usize, f64)], k: usize) -> f64 {
 }
 
 fn findings(measured: &AgainstK, ks: &[usize]) -> Vec<Finding> {
-    let line = |name: &str| measured.lines.iter().find(|(of, _)| of == name).map_or(&[][..], |(_, points)| points);
+    let line =
+        |name: &str| measured.lines.iter().find(|(of, _)| of == name).map_or(&[][..], |(_, points)| points);
     let (iterative, plain) = (line("iterative-viterbi-astar"), line("viterbi-astar"));
     let ratio = |k: usize| speed(iterative, k) / speed(plain, k);
     let known = |k: &&usize| ratio(**k).is_finite();

@@ -10,11 +10,11 @@ use crate::table::{grouped, number, percent};
 const PAPERS: &str = "carpediem, paper's bound";
 
 fn problems(steps: &Steps) -> Vec<(usize, &Problem)> {
-    let one = |(i, twin): (usize, &crate::bench::papers::definitions::Twin)| {
-        match steps.get(&format!("problem-{}", twin.task)) {
-            Some(Measured::Problem(problem)) => Some((i, &**problem)),
-            _ => None,
-        }
+    let one = |(i, twin): (usize, &crate::bench::papers::definitions::Twin)| match steps
+        .get(&format!("problem-{}", twin.task))
+    {
+        Some(Measured::Problem(problem)) => Some((i, &**problem)),
+        _ => None,
     };
     PROBLEMS.iter().enumerate().filter_map(one).collect()
 }
@@ -32,9 +32,9 @@ fn sizes(problems: &[(usize, &Problem)]) -> super::super::results::Table {
     let row = |(i, problem): &(usize, &Problem)| {
         vec![
             Cell::text(&problem.task),
-            Cell::ours(problem.labels as f64),
-            Cell::ours(problem.vertical_features as f64),
-            Cell::ours(problem.horizontal_features as f64),
+            Cell::count(problem.labels),
+            Cell::count(problem.vertical_features),
+            Cell::count(problem.horizontal_features),
             Cell::text(format!("{} / {}", grouped(problem.train_sequences), grouped(problem.test_sequences))),
             Cell::text(format!("{} / {}", grouped(problem.train_events), grouped(problem.test_events))),
             Cell::percent(problem.last.accuracy),
@@ -78,10 +78,11 @@ pub(super) fn savings(steps: &Steps, figures: &[f64; 3]) -> Outcome {
         let (opened, count) =
             problem.classifiers.iter().fold((0.0, 0.0), |(sum, n), one| (sum + one.opened, n + 1.0));
         near.push(format!(
-            "{} opens {} of {} vertices per event on average",
+            "{} opens {} of {} vertices per event on average{}",
             problem.task,
             number(opened / f64::max(count, 1.0)),
-            problem.labels
+            problem.labels,
+            cost_of_an_edge(problem)
         ));
     }
     let header = [
@@ -114,7 +115,8 @@ pub(super) fn savings(steps: &Steps, figures: &[f64; 3]) -> Outcome {
         let title = "Features of edges evaluated on demand, as in the paper's system (last classifier)";
         outcome.tables.push(table(title, &header, rows));
     }
-    let told: Vec<String> = ratios.iter().map(|(task, saved)| format!("{} on {task}", percent(*saved))).collect();
+    let told: Vec<String> =
+        ratios.iter().map(|(task, saved)| format!("{} on {task}", percent(*saved))).collect();
     outcome.findings.push(Finding {
         claim: "CarpeDiem takes less time than Viterbi on all three problems".into(),
         verdict: Verdict::of(ratios.iter().filter(|(_, saved)| *saved > 0.0).count(), ratios.len()),
@@ -138,6 +140,23 @@ pub(super) fn savings(steps: &Steps, figures: &[f64; 3]) -> Outcome {
             .join("; "),
     });
     outcome
+}
+
+/// What reading an edge costs both decoders, all bookkeeping included (last classifier).
+fn cost_of_an_edge(problem: &Problem) -> String {
+    let row = |name: &str| {
+        let row = problem.last.row(name)?;
+        Some((row.edges_per_position?, row.ns_per_position))
+    };
+    let paper = row("carpediem, S1* = sum over exclusive sets");
+    let Some(((edges, ns), (all, viterbi))) = paper.zip(row("viterbi")) else { return String::new() };
+    format!(
+        ", and reads {} edges at {} ns each instead of {} at {} ns",
+        number(edges),
+        number(ns / edges),
+        number(all),
+        number(viterbi / all)
+    )
 }
 
 pub(super) fn classifiers(steps: &Steps) -> Outcome {
@@ -190,7 +209,8 @@ pub(super) fn classifiers(steps: &Steps) -> Outcome {
             percent(begin),
             percent(end)
         ));
-        let slower = problem.classifiers.iter().filter(|c| seconds(c, PAPERS) >= seconds(c, "viterbi")).count();
+        let slower =
+            problem.classifiers.iter().filter(|c| seconds(c, PAPERS) >= seconds(c, "viterbi")).count();
         always += usize::from(slower == 0);
         lost.push(format!("{}: {slower} of {}", problem.task, problem.classifiers.len()));
     }
@@ -243,7 +263,10 @@ pub(super) fn weights(steps: &Steps) -> Outcome {
         let (first, end) = (at(points, jump), at(points, last));
         early += (first / jump as f64).abs();
         late += ((end - first) / (last - jump).max(1) as f64).abs();
-        let peak = points.iter().map(|(_, weight)| *weight).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+        let peak = points
+            .iter()
+            .map(|(_, weight)| *weight)
+            .fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
         rows.push(vec![Cell::text(name), Cell::ours(first), Cell::ours(peak), Cell::ours(end)]);
     }
     let header = ["feature", "weight after the first twentieth of the updates", "largest", "at the end"];
@@ -268,9 +291,13 @@ pub(super) fn equal_time(steps: &Steps, figures: &[(usize, usize); 3]) -> Outcom
         let (carpediem, viterbi) = (seconds(last, PAPERS), seconds(last, "viterbi"));
         let formula = (carpediem / viterbi).sqrt() * problem.labels as f64;
         // The widest beam that takes no longer.
-        let beam = problem.beams.iter().filter(|(_, seconds, ..)| *seconds <= carpediem).max_by_key(|(width, ..)| *width);
-        let (width, sequences, positions, accuracy) =
-            beam.map_or((0, f64::NAN, f64::NAN, f64::NAN), |&(width, _, sequences, positions, accuracy)| {
+        let beam = problem
+            .beams
+            .iter()
+            .filter(|(_, seconds, ..)| *seconds <= carpediem)
+            .max_by_key(|(width, ..)| *width);
+        let (width, sequences, positions, accuracy) = beam
+            .map_or((0, f64::NAN, f64::NAN, f64::NAN), |&(width, _, sequences, positions, accuracy)| {
                 (width, sequences, positions, accuracy)
             });
         let share = |width: usize, labels: usize| format!("{width} of {labels}");
@@ -287,8 +314,13 @@ pub(super) fn equal_time(steps: &Steps, figures: &[(usize, usize); 3]) -> Outcom
         cases += 1;
         wrong += usize::from(sequences > 0.0);
         told.push(match width {
-            0 => format!("{}: even a beam of 1 takes longer (ours reads whole rows with vector instructions)", problem.task),
-            _ => format!("{}: width {width} is wrong on {} of the sequences", problem.task, percent(sequences)),
+            0 => format!(
+                "{}: even a beam of 1 takes longer (ours reads whole rows with vector instructions)",
+                problem.task
+            ),
+            _ => {
+                format!("{}: width {width} is wrong on {} of the sequences", problem.task, percent(sequences))
+            }
         });
     }
     let header = [
@@ -321,7 +353,9 @@ pub(super) fn astar(steps: &Steps) -> Outcome {
     for (_, problem) in problems(steps) {
         let viterbi = problem.last.row("viterbi").map_or(f64::NAN, |row| row.ns_per_position);
         let shown = problem.last.rows.iter().filter(|row| {
-            row.decoder.starts_with("astar") || row.decoder.starts_with("carpediem") || row.decoder.starts_with("viterbi")
+            row.decoder.starts_with("astar")
+                || row.decoder.starts_with("carpediem")
+                || row.decoder.starts_with("viterbi")
         });
         let cells = shown.map(|row| {
             vec![
@@ -342,7 +376,7 @@ pub(super) fn astar(steps: &Steps) -> Outcome {
             "remark",
         ];
         outcome.tables.push(table(format!("{}, last classifier", problem.task), &header, cells.collect()));
-        let name = "astar:carpediem, S1* = sum of the best weights of exclusive sets";
+        let name = "astar:carpediem, S1* = sum over exclusive sets";
         if let Some(row) = problem.last.row(name) {
             cases += 1;
             slower += usize::from(row.ns_per_position > viterbi);
@@ -410,7 +444,11 @@ pub(super) fn trace(steps: &Steps) -> Outcome {
     let told: Vec<String> = shares
         .iter()
         .map(|(task, gain, opened)| {
-            format!("{task}: horizontal features add {} points of accuracy, {} of the vertices opened", number(100.0 * gain), percent(*opened))
+            format!(
+                "{task}: horizontal features add {} points of accuracy, {} of the vertices opened",
+                number(100.0 * gain),
+                percent(*opened)
+            )
         })
         .collect();
     let ordered = shares.windows(2).filter(|pair| pair[0].2 <= pair[1].2).count();

@@ -23,7 +23,7 @@ pub(super) fn dual(steps: &Steps) -> Outcome {
                 Cell::text(name),
                 Cell::percent(row.accuracy),
                 Cell::percent(row.same_as_primal),
-                Cell::ours(row.support_tokens as f64),
+                Cell::count(row.support_tokens),
                 Cell::ours(row.training_seconds),
                 Cell::ours(row.tokens_per_second),
                 Cell::ratio(speed),
@@ -53,7 +53,12 @@ pub(super) fn dual(steps: &Steps) -> Outcome {
         }
         let best = dual.rows.iter().skip(2).max_by(|a, b| a.accuracy.total_cmp(&b.accuracy));
         if let (Some(best), Some(primal)) = (best, primal) {
-            better.push(format!("{task}: {} with {}, {} linear", percent(best.accuracy), best.kernel, percent(primal.accuracy)));
+            better.push(format!(
+                "{task}: {} with {}, {} linear",
+                percent(best.accuracy),
+                best.kernel,
+                percent(primal.accuracy)
+            ));
         }
     }
     outcome.findings.push(Finding {

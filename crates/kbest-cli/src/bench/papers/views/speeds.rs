@@ -71,7 +71,8 @@ fn one_task(
     ];
     let scalar = decoding.row("viterbi").map_or(f64::NAN, |row| row.per_second);
     let simd = decoding.row("viterbi-simd").map_or(f64::NAN, |row| row.per_second);
-    let paper_viterbi = lines.iter().find(|line| line.name == "Viterbi").map_or(f64::NAN, |line| line.figures[at]);
+    let paper_viterbi =
+        lines.iter().find(|line| line.name == "Viterbi").map_or(f64::NAN, |line| line.figures[at]);
     let row = |name: &str, timed: &Timed, figure: f64, remark: String| {
         vec![
             Cell::text(name),
@@ -165,7 +166,7 @@ pub(super) fn rounds(steps: &Steps, twins: &[Twin], lines: &[RoundLine]) -> Outc
             rows.push(vec![
                 Cell::text(line.name),
                 Cell::text(twin.task),
-                Cell::ours(decoding.labels as f64),
+                Cell::count(decoding.labels),
                 Cell::ours(ours),
                 Cell::paper(figure),
                 Cell::ours(doublings),

@@ -16,11 +16,7 @@ fn seconds(training: &Training, decoder: &str) -> f64 {
     training.seconds.iter().find(|(name, _)| name == decoder).map_or(f64::NAN, |(_, seconds)| *seconds)
 }
 
-pub(super) fn training(
-    steps: &Steps,
-    twins: &[Twin],
-    figures: &[(&str, &[f64])],
-) -> Outcome {
+pub(super) fn training(steps: &Steps, twins: &[Twin], figures: &[(&str, &[f64])]) -> Outcome {
     let mut outcome = Outcome::default();
     let (mut ratios, mut same, mut slower_than_decoding) = (vec![], vec![], vec![]);
     for (i, twin) in twins.iter().enumerate() {
@@ -71,7 +67,9 @@ pub(super) fn training(
     });
     let told: Vec<String> = slower_than_decoding
         .iter()
-        .map(|(task, train, decode)| format!("{task}: {}x in training, {}x at test time", number(*train), number(*decode)))
+        .map(|(task, train, decode)| {
+            format!("{task}: {}x in training, {}x at test time", number(*train), number(*decode))
+        })
         .collect();
     outcome.findings.push(Finding {
         claim: "the speed-up is larger at test time than in training".into(),
@@ -111,19 +109,31 @@ pub(super) fn beams(steps: &Steps, twins: &[Twin], figures: &[[f64; 3]]) -> Outc
         let mut rows = vec![
             row("Viterbi".into(), speed("viterbi"), figures[0], beams.exact_accuracy),
             row("SD+C-EXP".into(), speed("staggered-column"), figures[1], beams.exact_accuracy),
-            row(format!("beam, {width}"), beam_speed, figures[2], beam.map_or(f64::NAN, |(_, accuracy, _)| *accuracy)),
+            row(
+                format!("beam, {width}"),
+                beam_speed,
+                figures[2],
+                beam.map_or(f64::NAN, |(_, accuracy, _)| *accuracy),
+            ),
             row("ours: auto".into(), speed("auto"), f64::NAN, beams.exact_accuracy),
             row("Viterbi, SIMD".into(), speed("viterbi-simd"), f64::NAN, beams.exact_accuracy),
         ];
         let tried = beams.widths.iter().filter(|(width, ..)| Some(*width) != beams.enough);
-        rows.extend(tried.map(|(width, accuracy, speed)| row(format!("beam, width {width}"), *speed, f64::NAN, *accuracy)));
+        rows.extend(tried.map(|(width, accuracy, speed)| {
+            row(format!("beam, width {width}"), *speed, f64::NAN, *accuracy)
+        }));
         let header =
             ["decoder", "sentences/s", "the paper's", "token accuracy", "against SD+C-EXP", "the paper's"];
         outcome.tables.push(table(format!("{}; stands for {}", twin.task, twin.stands_for), &header, rows));
         cases += 1;
         let ratio = beam_speed / speed("staggered-column");
         close += usize::from(ratio > 0.5 && ratio < 2.0);
-        told.push(format!("{}: {width}, {}x SD+C-EXP, {}x auto", twin.task, number(ratio), number(beam_speed / speed("auto"))));
+        told.push(format!(
+            "{}: {width}, {}x SD+C-EXP, {}x auto",
+            twin.task,
+            number(ratio),
+            number(beam_speed / speed("auto"))
+        ));
     }
     outcome.findings.push(Finding {
         claim: "SD+C-EXP is about as fast as a beam of the same accuracy (within a factor of two)".into(),
