@@ -2,6 +2,7 @@
 //! repeats the papers' experiments.
 
 mod compare;
+mod families;
 mod measure;
 mod papers;
 mod report;
@@ -36,6 +37,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Decode(DecodeArguments),
+    Families(families::Arguments),
     Tag(tag::Arguments),
     Papers(papers::Arguments),
 }
@@ -78,6 +80,7 @@ struct DecodeArguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Decode(arguments) => decode(arguments),
+        What::Families(arguments) => families::run(arguments),
         What::Tag(arguments) => tag::run(arguments),
         What::Papers(arguments) => papers::run(arguments),
     }
@@ -145,7 +148,7 @@ fn bench<S: Scores>(
     }
     let contenders: Vec<_> = decoders.into_iter().map(|(n, d, k)| Contender::new(n, d, k)).collect();
     let mut progress = Progress::new(arguments.repeat * contenders.len(), false);
-    let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true };
+    let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true, limits: true };
     let measured = measure(&lattices, contenders, plan, &mut progress)?;
     drop(progress);
     let verdicts = compare(&lattices, &measured.contenders);
