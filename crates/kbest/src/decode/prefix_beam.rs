@@ -34,6 +34,9 @@ use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 use std::cmp::Ordering;
 
+/// Prefixes are cut to the best when there are twice as many as wanted, but not before there are so many.
+const CUT: usize = 32;
+
 /// The beam over prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefixBeam {
@@ -133,19 +136,22 @@ impl<S: Float> Memory<S> {
             next.clear();
             tally.nodes(t - 1, kept.len());
             tally.edges(kept.len() * labels);
+            let mut floor = S::FORBIDDEN; // once there are enough, worse ones need not be kept
             for prefix in kept.iter() {
                 let from = links.len();
                 links.push(Link { label: prefix.label, from: prefix.from });
                 let row = &edges.row(t, prefix.label as usize, row)[..labels];
                 for (y, (&edge, &node)) in row.iter().zip(lattice.node_row(t)).enumerate() {
                     let score = (prefix.score + edge) + node;
-                    if !score.is_forbidden() {
-                        next.push(Prefix { score, label: y as LabelId, from });
+                    if score < floor || score.is_forbidden() {
+                        dropped |= !score.is_forbidden();
+                        continue;
                     }
-                }
-                // Cut now and then, so that memory stays within twice the width and one row.
-                if next.len() > width.saturating_mul(2).saturating_add(labels) {
-                    dropped |= cut(next, width);
+                    next.push(Prefix { score, label: y as LabelId, from });
+                    if next.len() >= width.saturating_mul(2).max(CUT) {
+                        dropped |= cut(next, width);
+                        floor = next.get(width - 1).map_or(floor, |last| last.score);
+                    }
                 }
             }
             dropped |= cut(next, width);

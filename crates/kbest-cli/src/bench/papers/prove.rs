@@ -81,7 +81,7 @@ mod tests {
         let lattices = [Lattice::new(vec![1.0f32, 0.0, 0.0, 0.5], &edges).unwrap()];
         let contenders = ["viterbi", "funnel"]
             .map(|name| Contender::new(name.to_owned(), Decoder::by_name(name).unwrap(), 1));
-        let plan = Plan { repeat: 1, limit: 1.0, counting: false };
+        let plan = Plan { repeat: 1, limit: 1.0, counting: false, limits: false };
         let mut progress = Progress::new(1, true);
         let mut contenders = measure(&lattices, contenders.into(), plan, &mut progress).unwrap().contenders;
         let edge: EdgeScore<'_> = &|lattice, t, p, y| lattice.edges().as_dense().unwrap().get(t, p, y);

@@ -123,6 +123,17 @@ pub(crate) struct Classifier {
     pub(crate) opened: f64,
 }
 
+/// A beam on the test data of a CarpeDiem problem.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct BeamRow {
+    pub(crate) width: usize,
+    pub(crate) seconds: f64,
+    /// Shares of sequences and of positions whose labels are not those of the best path.
+    pub(crate) wrong_sequences: f64,
+    pub(crate) wrong_positions: f64,
+    pub(crate) accuracy: f64,
+}
+
 /// A CarpeDiem problem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Problem {
@@ -139,8 +150,8 @@ pub(crate) struct Problem {
     pub(crate) last: Decoding,
     /// The same with features of edges evaluated when a decoder asks for an edge, as in the paper's system.
     pub(crate) on_demand: Vec<Timed>,
-    /// Width of the beam, seconds for the test set, share of wrong sequences, share of wrong positions, accuracy.
-    pub(crate) beams: Vec<(usize, f64, f64, f64, f64)>,
+    /// Beams of many widths.
+    pub(crate) beams: Vec<BeamRow>,
     /// Vertices opened at each position of one sequence, by bound.
     pub(crate) trace: Vec<(String, Vec<u32>)>,
     /// For each bound: vertices opened per position over the test set.

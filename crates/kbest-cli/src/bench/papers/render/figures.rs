@@ -130,7 +130,7 @@ fn axes(plot: &Plot, right: f64) -> Axes {
         if low.is_finite() && high > low {
             (low, high)
         } else {
-            (low.min(0.0).max(-1e300), high.max(1.0).min(1e300))
+            (low.clamp(-1e300, 0.0), high.clamp(1.0, 1e300))
         }
     };
     let (mut x, mut y) = (range(|p| p.0), range(|p| p.1));

@@ -19,7 +19,8 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     };
     let mut lattices = trained.lattices()?;
     lattices.truncate(SENTENCES);
-    let plan = Plan { repeat: data.size.rounds.min(3), limit: data.size.limit_of_k, counting: false };
+    let plan =
+        Plan { repeat: data.size.rounds.min(3), limit: data.size.limit_of_k, counting: false, limits: false };
     let mut lines: Vec<(String, Vec<(usize, f64)>)> =
         AGAINST_K.iter().map(|name| ((*name).to_owned(), vec![])).collect();
     let mut stopped: Vec<(String, usize)> = vec![];

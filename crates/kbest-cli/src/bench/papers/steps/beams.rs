@@ -28,7 +28,8 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
         .map(|&width| (width, format!("beam:{width}")))
         .collect();
     let names: Vec<&str> = EXACT.into_iter().chain(beams.iter().map(|(_, name)| name.as_str())).collect();
-    let plan = Plan { repeat: data.size.rounds, limit: data.size.limit / 2.0, counting: false };
+    let plan =
+        Plan { repeat: data.size.rounds, limit: data.size.limit / 2.0, counting: false, limits: false };
     let side = side_by_side(&lattices, &names, 1, plan, MATRIX, out)?;
     let accuracy = |name: &str| {
         let contender = side.contenders.iter().find(|contender| contender.name == name);

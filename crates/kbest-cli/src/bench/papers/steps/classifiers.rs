@@ -7,7 +7,7 @@ use super::super::data::Data;
 use super::super::definitions::PROBLEMS;
 use super::super::problems::{BooleanProblem, Events};
 use super::super::prove::{best, prove};
-use super::super::results::{Classifier, Decoding, Measured, Problem, Timed};
+use super::super::results::{BeamRow, Classifier, Decoding, Measured, Problem, Timed};
 use super::decoding::{side_by_side, strengths_of};
 use super::missing;
 use crate::bench::{Contender, Plan, measure};
@@ -49,7 +49,7 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     };
     let problem = BooleanProblem::new(task, &corpus);
     let size = data.size;
-    let plan = Plan { repeat: size.rounds.min(2), limit: size.limit, counting: true };
+    let plan = Plan { repeat: size.rounds.min(2), limit: size.limit, counting: true, limits: true };
     let (mut classifiers, mut last) = (vec![], vec![0.0; problem.features.len()]);
     for &tenths in size.tenths {
         let count = (problem.train.len() * tenths).div_ceil(10);
@@ -197,7 +197,7 @@ struct Detail {
     scan: f64,
     accuracy: f64,
     strengths: super::super::results::Strengths,
-    beams: Vec<(usize, f64, f64, f64, f64)>,
+    beams: Vec<BeamRow>,
     trace: Vec<(String, Vec<u32>)>,
     opened: Vec<(String, f64)>,
 }
@@ -292,7 +292,7 @@ fn beams(
     plan: Plan,
     out: &Path,
     edge: super::super::prove::EdgeScore<'_>,
-) -> Result<Vec<(usize, f64, f64, f64, f64)>> {
+) -> Result<Vec<BeamRow>> {
     let widths: Vec<usize> =
         (1..problem.labels).filter(|&b| b <= 8 || b % 4 == 0 || b == 5 || b == 25).collect();
     let names: Vec<String> = widths.iter().map(|width| format!("beam:{width}")).collect();
@@ -316,7 +316,13 @@ fn beams(
         let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
         let accuracy = accuracy(problem, contender.answers.iter().map(|answer| best(answer)));
         let done = contender.answers.len();
-        (*width, contender.times.best(), share(sequences, done), share(wrong, positions), accuracy)
+        BeamRow {
+            width: *width,
+            seconds: contender.times.best(),
+            wrong_sequences: share(sequences, done),
+            wrong_positions: share(wrong, positions),
+            accuracy,
+        }
     };
     Ok(widths.iter().zip(&measured.contenders).map(row).collect())
 }

@@ -26,7 +26,7 @@ pub(super) fn run(data: &mut Data, task: &str, k: usize, out: &Path) -> Result<M
     };
     let names = if k == 1 { ONE_BEST } else { FIVE_BEST };
     let lattices = trained.lattices()?;
-    let plan = Plan { repeat: data.size.rounds, limit: data.size.limit, counting: true };
+    let plan = Plan { repeat: data.size.rounds, limit: data.size.limit, counting: true, limits: true };
     let side = side_by_side(&lattices, names, k, plan, MATRIX, out)?;
     let reference = side.reference()?;
     let accuracy = trained.accuracy(reference.answers.iter().map(|answer| best(answer)));

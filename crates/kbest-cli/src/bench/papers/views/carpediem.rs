@@ -3,7 +3,9 @@
 use super::{Steps, limit_note, table};
 use crate::bench::papers::definitions::PROBLEMS;
 use crate::bench::papers::render::{Plot, PlotLine, plot};
-use crate::bench::papers::results::{Cell, Classifier, Figure, Finding, Measured, Outcome, Problem, Verdict};
+use crate::bench::papers::results::{
+    BeamRow, Cell, Classifier, Figure, Finding, Measured, Outcome, Problem, Verdict,
+};
 use crate::table::{grouped, number, percent};
 
 /// CarpeDiem as the paper has it, among the times of a classifier.
@@ -291,15 +293,12 @@ pub(super) fn equal_time(steps: &Steps, figures: &[(usize, usize); 3]) -> Outcom
         let (carpediem, viterbi) = (seconds(last, PAPERS), seconds(last, "viterbi"));
         let formula = (carpediem / viterbi).sqrt() * problem.labels as f64;
         // The widest beam that takes no longer.
-        let beam = problem
-            .beams
-            .iter()
-            .filter(|(_, seconds, ..)| *seconds <= carpediem)
-            .max_by_key(|(width, ..)| *width);
-        let (width, sequences, positions, accuracy) = beam
-            .map_or((0, f64::NAN, f64::NAN, f64::NAN), |&(width, _, sequences, positions, accuracy)| {
-                (width, sequences, positions, accuracy)
-            });
+        let beam =
+            problem.beams.iter().filter(|beam| beam.seconds <= carpediem).max_by_key(|beam| beam.width);
+        let width = beam.map_or(0, |beam| beam.width);
+        let of = |part: fn(&BeamRow) -> f64| beam.map_or(f64::NAN, part);
+        let (sequences, positions) = (of(|beam| beam.wrong_sequences), of(|beam| beam.wrong_positions));
+        let accuracy = of(|beam| beam.accuracy);
         let share = |width: usize, labels: usize| format!("{width} of {labels}");
         rows.push(vec![
             Cell::text(&problem.task),
