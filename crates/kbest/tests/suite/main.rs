@@ -34,5 +34,6 @@ mod segment_models;
 mod staggered_theorems;
 mod synthetic;
 
+mod trace;
 mod training;
 mod transitions;
