@@ -60,6 +60,10 @@ impl LabelParts {
     /// The parts found in names split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
     /// there are none.
     pub fn from_names(labels: &LabelSet) -> Option<Self> {
+        Self::named(labels).map(|(parts, _)| parts)
+    }
+
+    fn named(labels: &LabelSet) -> Option<(Self, Interner)> {
         let split = |name: &str| -> Vec<String> {
             let mut parts: Vec<String> = Vec::new();
             for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
@@ -84,7 +88,8 @@ impl LabelParts {
             );
             starts.push(list.len() as u32);
         }
-        if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() }
+        let parts = if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() };
+        parts.map(|parts| (parts, numbers))
     }
 
     /// From lists of parts: those of label `y` are `list[starts[y]..starts[y + 1]]`.
@@ -148,6 +153,19 @@ impl LabelParts {
         &self.list[self.starts[y] as usize..self.starts[y + 1] as usize]
     }
 
+    /// The names of the parts, if these labels have the parts that [`LabelParts::from_names`] finds; else their numbers.
+    pub fn names(&self, labels: &LabelSet) -> Vec<String> {
+        match Self::named(labels) {
+            Some((found, numbers)) if found.list == self.list && found.starts == self.starts => (0
+                ..self.parts as u32)
+                .map(|part| {
+                    String::from_utf8_lossy(numbers.keys().get(part).unwrap_or_default()).into_owned()
+                })
+                .collect(),
+            _ => (0..self.parts).map(|part| format!("part {part}")).collect(),
+        }
+    }
+
     /// Where the parts of each label begin: `L + 1` numbers.
     pub fn starts(&self) -> &[u32] {
         &self.starts
@@ -205,6 +223,8 @@ mod tests {
         let names = ["[/N][Nom]|O", "[/N][Acc]|O", "[/V][Pst.3Sg]|O", "[/V][Prs.3Sg]|B-LOC", "x_x|O"];
         let parts = LabelParts::from_names(&LabelSet::from_names(names)).unwrap();
         // N, O, V, 3Sg; x occurs twice, but in only one label
+        assert_eq!(parts.names(&LabelSet::from_names(names)), ["N", "O", "V", "3Sg"]);
+        assert_eq!(parts.names(&LabelSet::from_names(["a"])), ["part 0", "part 1", "part 2", "part 3"]);
         let of: Vec<_> = (0..5).map(|y| parts.of(y).to_vec()).collect();
         assert_eq!(of, [vec![0, 1], vec![0, 1], vec![2, 3, 1], vec![2, 3], vec![1]]);
         assert_eq!((parts.labels(), parts.parts(), parts.columns()), (5, 4, 9));

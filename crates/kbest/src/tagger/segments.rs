@@ -157,6 +157,23 @@ impl SegmentTagger {
         self.model.spelling().write(&parts)
     }
 
+    /// The lattice of an input under the same constraints and known labels (none, or one entry per position): for
+    /// marginals, explanations, and searches of your own.
+    ///
+    /// # Errors
+    /// As for [`SegmentTagger::tag_known`], except those of the decoder.
+    pub fn lattice<'a>(
+        &'a mut self,
+        input: &Sequence,
+        known: &[Option<KnownTag>],
+    ) -> Result<SegmentLattice<'a, f32>> {
+        if !known.is_empty() && known.len() != input.len() {
+            return Err(Error::shape("known labels", format!("{} positions", input.len()), known.len()));
+        }
+        let lattice = self.model.lattice_for(self.decoder, input, &mut self.memory)?;
+        limit(lattice, self.constraint.as_deref(), known)
+    }
+
     /// Number of segments whose own features were computed for the last input.
     pub fn asked(&mut self) -> usize {
         SegmentModel::asked(&mut self.memory)
@@ -166,12 +183,7 @@ impl SegmentTagger {
         let SegmentTagged { decoded, confidences, probabilities } = &mut self.tagged;
         confidences.clear();
         probabilities.clear();
-        let lattice = match self.decoder {
-            SegmentDecoder::SemiAstar(Estimate::Learned) => {
-                self.model.bounded_lattice(input, &mut self.memory)?
-            }
-            _ => self.model.lattice(input, &mut self.memory)?,
-        };
+        let lattice = self.model.lattice_for(self.decoder, input, &mut self.memory)?;
         let lattice = limit(lattice, self.constraint.as_deref(), known)?;
         *decoded = self.decoder.decode(&lattice, k, &mut self.scratch)?;
         if self.confidences {
@@ -213,6 +225,21 @@ impl SegmentTagger {
         };
         let positions = |input: &Result<Sequence>| input.as_ref().map_or(1, Sequence::len);
         in_order(sequences, positions, (0..threads).map(|_| worker(self.another())).collect())
+    }
+}
+
+impl SegmentModel {
+    /// The lattice that a decoder needs.
+    fn lattice_for<'a>(
+        &'a self,
+        decoder: SegmentDecoder,
+        input: &Sequence,
+        memory: &'a mut SegmentModelMemory,
+    ) -> Result<SegmentLattice<'a, f32>> {
+        match decoder {
+            SegmentDecoder::SemiAstar(Estimate::Learned) => self.bounded_lattice(input, memory),
+            _ => self.lattice(input, memory),
+        }
     }
 }
 

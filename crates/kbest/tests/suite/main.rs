@@ -34,6 +34,7 @@ mod segment_models;
 mod staggered_theorems;
 mod synthetic;
 
+mod terms;
 mod trace;
 mod training;
 mod transitions;
