@@ -112,7 +112,8 @@ function mark() {
 }
 
 // ---- the trellis: only the columns and rows in sight are drawn --------------------------------------------------------
-const COLUMN = 122, PILL = 92, ROW = 27, HEAD = 46;
+const ROW = 27, HEAD = 46, GAP = 30;
+let PILL = 92, COLUMN = PILL + GAP, LETTERS = 11; // by the length of the names, see prepare
 const box = byId("trellis"), space = el("div", { class: "space" }), canvas = svg("svg", { role: "img" });
 const drawnColumns = [], places = [];
 let rows = 0, asked = false;
@@ -121,6 +122,10 @@ function prepare() {
     ? "What " + D.search.decoder + " did to find " + (D.search.k === 1 ? "the best path" : "the " + D.search.k + " best paths") + ". Each column is a position, likely labels on top; labels that were never touched are not drawn."
     : "Decoders of segments count their work, but keep no trace; these are the best segmentations.";
   if (!T) { box.hidden = true; byId("controls").hidden = true; byId("legend").hidden = true; return; }
+  const lengths = D.paths.flatMap(p => p.labels).map(y => [...label(y)].length).sort((a, b) => a - b);
+  LETTERS = Math.max(6, Math.min(22, lengths[Math.floor(0.95 * (lengths.length - 1))]));
+  PILL = 22 + 7.1 * LETTERS;
+  COLUMN = PILL + GAP;
   for (let t = 0; t < T; t++) {
     const onPath = new Set(D.paths.map(p => p.labels[t]));
     const list = D.segments ? [] : column(t).filter(v => v[1] > 0 || onPath.has(v[0]));
@@ -155,7 +160,7 @@ function draw() {
   for (let t = from; t < to; t++) {
     back.append(svg("rect", { class: "column" + (t === state.t ? " chosen" : ""), x: X(t) - 15, y: 0, width: COLUMN, height, onclick: () => choose(t) }));
     const count = D.columns[t];
-    heads.append(svg("text", { class: "head", x: X(t), y: 20 }, cut(token(t), 13)),
+    heads.append(svg("text", { class: "head", x: X(t), y: 20 }, cut(token(t), LETTERS + 2)),
       svg("text", { class: "sub", x: X(t), y: 36 }, traced ? whole(count.opened) + " opened" : String(t + 1)));
     if (D.segments) continue;
     const list = drawnColumns[t];
@@ -183,7 +188,7 @@ function vertex(t, [y, fate, step, node, p], x, middle) {
   return svg("g", { class: classes, "data-t": t, "data-label": y, "data-fate": fate, "data-step": step, onclick: () => choose(t) },
     svg("rect", { x, y: middle - 10, width: PILL, height: 20, rx: 10 }),
     p > 0.005 ? svg("rect", { class: "sure", x: x + 9, y: middle + 6, width: (PILL - 18) * p, height: 2, rx: 1 }) : null,
-    svg("text", { x: x + 10, y: middle + 3.5 }, cut(label(y), 11)),
+    svg("text", { x: x + 10, y: middle + 3.5 }, cut(label(y), LETTERS)),
     svg("title", null, label(y) + " at " + token(t) + "\n" + FATES[fate] + (step === null ? "" : ", step " + (step + 1)) + "\nnode score " + num(node) + "\nprobability " + percent(p)));
 }
 function line(group, path, rank, X, Y, from, to) {
@@ -203,7 +208,7 @@ function segments(group, X, Y, from, to) {
       const same = best.segments.some(s => s[0] === start && s[1] === end && s[2] === y);
       const x = X(start), w = (end - start) * COLUMN - (COLUMN - PILL);
       group.append(svg("g", { class: "vertex " + (same ? "on" : "f2") + (rank === state.path && !same ? " alternative" : ""), "data-rank": rank, "data-start": start, "data-end": end, "data-label": y, onclick: () => choose(start) },
-        svg("rect", { x, y: Y(rank) - 10, width: w, height: 20, rx: 10 }), svg("text", { x: Math.max(x, 4) + 10, y: Y(rank) + 4 }, cut(label(y), 3 + Math.floor(w / 9)))));
+        svg("rect", { x, y: Y(rank) - 10, width: w, height: 20, rx: 10 }), svg("text", { x: Math.max(x, 4) + 10, y: Y(rank) + 4 }, cut(label(y), Math.max(2, Math.floor((w - 20) / 7.1))))));
     }
   });
 }
@@ -258,7 +263,7 @@ function pairOf(why, term) {
   const [kind, at] = term;
   if (kind !== "edge" || D.segments || at < 1) return null;
   const arrow = f => label(f(at - 1)) + " → " + label(f(at));
-  return arrow(t => best.labels[t]) + "  over  " + arrow(t => rivalLabel(why, t));
+  return [arrow(t => best.labels[t]), "over " + arrow(t => rivalLabel(why, t))];
 }
 function position() {
   const t = state.t, why = D.columns[t].why, y = best.labels[t], list = column(t);
@@ -287,13 +292,14 @@ function position() {
     const [kind, at, which, winner, rival] = term, pair = pairOf(why, term), text = visible(D.strings[which]);
     const place = why.from === why.to && at === t ? null : el("b", null, String(at + 1));
     return el("tr", { "data-kind": kind, "data-position": at, "data-winner": winner, "data-rival": rival },
-      el("td", { class: "name" }, place ? el("span", { class: "chip" }, place, cut(token(at), 14)) : null, el("span", { class: "kind" }, kind), [text, pair].filter(Boolean).join(": ")),
-      balance(winner - rival), el("td", { class: "number" }, signed(winner - rival)), el("td", { class: "number" }, num(winner)), el("td", { class: "number" }, num(rival)));
+      el("td", { class: "name" }, place ? el("span", { class: "chip" }, place, cut(token(at), 14)) : null, el("span", { class: "kind" }, kind), text,
+        ...(pair || []).map(line => el("span", { class: "line" }, line))),
+      balance(winner - rival), el("td", { class: "number" }, signed(winner - rival)), el("td", { class: "number wide" }, num(winner)), el("td", { class: "number wide" }, num(rival)));
   });
-  if (why.others) rowsOf.push(el("tr", { class: "others", "data-lead": why.others_lead }, el("td", null, whole(why.others) + " more"), balance(why.others_lead), el("td", { class: "number" }, signed(why.others_lead)), el("td"), el("td")));
-  rowsOf.push(el("tr", { class: "total", "data-lead": why.lead }, el("td", null, "together"), el("td"), el("td", { class: "number" }, signed(why.lead)), el("td"), el("td")));
+  if (why.others) rowsOf.push(el("tr", { class: "others", "data-lead": why.others_lead }, el("td", null, whole(why.others) + " more"), balance(why.others_lead), el("td", { class: "number" }, signed(why.others_lead)), el("td", { class: "wide" }), el("td", { class: "wide" })));
+  rowsOf.push(el("tr", { class: "total", "data-lead": why.lead }, el("td", null, "together"), el("td"), el("td", { class: "number" }, signed(why.lead)), el("td", { class: "wide" }), el("td", { class: "wide" })));
   byId("why").replaceChildren(el("div", { class: "scroll" }, el("table", null,
-    el("thead", null, el("tr", null, el("th", null, "what"), el("th", null), el("th", { class: "number" }, "lead"), el("th", { class: "number" }, cut(label(why.winner), 12)), el("th", { class: "number" }, cut(other, 12)))),
+    el("thead", null, el("tr", null, el("th", null, "what"), el("th", null), el("th", { class: "number" }, "lead"), el("th", { class: "number wide", title: label(why.winner) }, "winner"), el("th", { class: "number wide", title: other }, "rival"))),
     el("tbody", null, ...rowsOf))));
 }
 function choose(t, scroll) {

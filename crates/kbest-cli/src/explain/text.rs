@@ -9,6 +9,8 @@ use std::fmt;
 const FEW: usize = 6;
 /// Likely labels listed for one token.
 const LIKELY: usize = 8;
+/// Letters of a reason in the table.
+const LONGEST: usize = 44;
 /// The longest bar.
 const BAR: usize = 24;
 
@@ -85,7 +87,9 @@ fn all(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bar = "█".repeat((column.opened * BAR).div_ceil(most));
         let (rival, lead, because) = match &column.why {
             Some(why) => {
-                let first = why.terms.first().map_or_else(String::new, |term| describe(report, why, term));
+                let speaks_for = |term: &&TermLine| term.winner > term.rival;
+                let first = why.terms.iter().find(speaks_for);
+                let first = first.map_or_else(String::new, |term| describe(report, term));
                 (report.name(why.rival).to_owned(), signed(why.lead), first)
             }
             None => ("-".into(), "-".into(), "no other path".into()),
@@ -112,11 +116,18 @@ fn signed(value: f64) -> String {
     if value > 0.0 { format!("+{}", number(value)) } else { number(value) }
 }
 
-/// A term in a few words: `feature w=dogs +1.2`.
-fn describe(report: &Report, why: &Why, term: &TermLine) -> String {
-    let name = names(report, why, term);
-    let name = if name.is_empty() { term.kind.to_owned() } else { format!("{} {name}", term.kind) };
-    format!("{name} {}", signed(term.winner - term.rival))
+/// A term in a few words: `+1.2 feature w=dogs`.
+fn describe(report: &Report, term: &TermLine) -> String {
+    let mut name = report.strings[term.name].clone();
+    if term.kind == "edge" && !report.segments {
+        let label = |t: usize| report.name(report.paths[0].labels[t]);
+        name = format!("{name} {} > {}", label(term.position - 1), label(term.position));
+    }
+    if let Some((end, _)) = name.char_indices().nth(LONGEST) {
+        name.truncate(end);
+        name += "...";
+    }
+    format!("{} {} {}", signed(term.winner - term.rival), term.kind, name.trim())
 }
 
 /// The feature; for edges, the labels they join as well.
@@ -146,8 +157,8 @@ fn paths(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let behind = report.paths[0].score - path.score;
         vec![
             (rank + 1).to_string(),
-            number(path.score),
-            if rank == 0 { String::new() } else { number(behind) },
+            format!("{:.4}", path.score),
+            if rank == 0 { String::new() } else { format!("{behind:.4}") },
             percent(path.probability),
             differs.join(" "),
         ]
