@@ -28,7 +28,7 @@ pub(super) fn tagger(
     let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder(&arguments.decoder)?)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
     let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(arguments.marginals);
-    Ok((tagger, arguments.bound.checks(decoder)))
+    Ok((tagger, arguments.bound.checks(model, decoder)))
 }
 
 /// What one thread does with a sequence.

@@ -6,7 +6,6 @@
 
 mod algorithm;
 mod beside;
-mod product;
 mod report;
 mod segments;
 
@@ -18,11 +17,10 @@ use beside::{Checkpoint, Lock};
 use clap::Args;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, OnHeldOut, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy, fingerprint,
-    fingerprint_of_sequences,
+    EpochEnd, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy,
+    fingerprint, fingerprint_of_sequences,
 };
 use kbest::{Error, Model, Sequence, Template};
-use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,19 +1,55 @@
 //! What training yields: a model of positions or of segments.
 
-use kbest::columns::TextFormat;
-use kbest::train::{accuracy, segment_accuracy};
-use kbest::{Model, Result, SegmentModel, Sequence};
+use super::{accuracy, segment_accuracy};
+use crate::columns::TextFormat;
+use crate::error::Result;
+use crate::model::{Model, SegmentModel};
+use crate::sequence::Sequence;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A model that training can write, read again and measure.
-pub(super) trait Product: Sized + 'static {
+pub trait Product: Sized + Send + Sync + 'static {
+    /// Writes its file.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io).
     fn save(&self, path: &Path) -> Result<()>;
+
+    /// Writes its file with one more remark on its origin.
+    ///
+    /// # Errors
+    /// As for [`Product::save`].
     fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()>;
+
+    /// Reads a file of this kind of model.
+    ///
+    /// # Errors
+    /// As for [`Model::load`].
     fn load(path: &Path) -> Result<Self>;
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// As for [`Model::to_bytes`].
+    fn to_bytes(&self) -> Result<Vec<u8>>;
+
+    /// A model from the bytes of its file; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self>;
+
     /// The share of positions that it labels correctly.
+    ///
+    /// # Errors
+    /// Errors of tagging.
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
+
     /// The model with remarks on its origin.
+    ///
+    /// # Errors
+    /// As for [`Model::new`].
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self>;
 }
 
@@ -28,6 +64,14 @@ impl Product for Model {
 
     fn load(path: &Path) -> Result<Self> {
         Model::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        Model::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        Model::from_bytes(bytes, name)
     }
 
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
@@ -52,6 +96,14 @@ impl Product for SegmentModel {
 
     fn load(path: &Path) -> Result<Self> {
         SegmentModel::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        SegmentModel::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        SegmentModel::from_bytes(bytes, name)
     }
 
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
