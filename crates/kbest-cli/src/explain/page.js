@@ -278,7 +278,7 @@ function position() {
       el("td", { class: "number" }, percent(v[4])), el("td", { class: "number" }, num(v[3]))))))));
   if (!why) {
     byId("why-title").textContent = "Why " + label(y) + "?";
-    byId("why-hint").textContent = "There is no path with another label here, or it was not asked for (see --token).";
+    byId("why-hint").textContent = "There is no path with another label here, or it was not asked for (--token explains any position).";
     byId("why").replaceChildren();
     return;
   }
@@ -329,13 +329,13 @@ function paths() {
     if (path.differs.length > 40) changes.push(el("span", { class: "chip" }, "and " + whole(path.differs.length - 40) + " more"));
     const row = el("tr", { tabindex: 0, "data-rank": rank, "data-score": path.score, "data-probability": path.probability, "data-differs": path.differs.join(" "), onclick: () => choosePath(rank),
       onkeydown: e => { if (e.key === "Enter") choosePath(rank); } },
-      el("td", { class: "number" }, String(rank + 1)), el("td", { class: "number" }, num(path.score)), el("td", { class: "number" }, rank ? num(best.score - path.score) : ""),
-      el("td", { class: "number" }, percent(path.probability)), el("td", { class: "meter" }, el("div", null, el("i", { class: rank ? null : "on", style: "width:" + (100 * path.probability / most).toFixed(1) + "%" }))),
+      el("td", { class: "number" }, String(rank + 1)), el("td", { class: "number" }, num(path.score)), el("td", { class: "number wide" }, rank ? num(best.score - path.score) : ""),
+      el("td", { class: "number" }, percent(path.probability)), el("td", { class: "meter wide" }, el("div", null, el("i", { class: rank ? null : "on", style: "width:" + (100 * path.probability / most).toFixed(1) + "%" }))),
       el("td", null, rank ? null : el("span", { class: "chip better" }, "the best"), ...changes));
     pathRows.push(row);
     return row;
   });
-  byId("paths").append(el("div", { class: "scroll" }, el("table", null, el("thead", null, el("tr", null, el("th", { class: "number" }, "rank"), el("th", { class: "number" }, "score"), el("th", { class: "number" }, "behind"), el("th", { class: "number" }, "probability"), el("th"), el("th", null, "differs at"))), el("tbody", null, ...body))));
+  byId("paths").append(el("div", { class: "scroll" }, el("table", null, el("thead", null, el("tr", null, el("th", { class: "number" }, "rank"), el("th", { class: "number" }, "score"), el("th", { class: "number wide" }, "behind"), el("th", { class: "number" }, "probability"), el("th", { class: "wide" }), el("th", null, "differs at"))), el("tbody", null, ...body))));
   choosePath(0);
 }
 function choosePath(rank) {

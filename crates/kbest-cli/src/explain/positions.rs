@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 const VERTICES: usize = 60_000;
 const FEWEST: usize = 24;
 const MOST: usize = 1_000;
+/// Without --token, positions beyond this one get no reasons: each takes a search of its own.
+pub(super) const EXPLAINED: usize = 1_000;
 
 /// Searches, and compares the best path with its rivals.
 pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
@@ -182,7 +184,7 @@ fn explain<S: Float, R: Reasons<[LabelId]>>(
     let Some(best) = paths.first().filter(|_| lattice.positions() > 0) else { return Ok(()) };
     let winner = Side { path: &best.labels[..], labels: &best.labels, score: best.score };
     let (mut scratch, mut found) = (Scratch::new(), Decoded::default());
-    let wanted = asked.token.map_or(0..lattice.positions(), |t| t..t + 1);
+    let wanted = asked.token.map_or(0..lattice.positions().min(EXPLAINED), |t| t..t + 1);
     let progress = Progress::new(wanted.len(), false);
     for t in wanted {
         progress.step();

@@ -1,6 +1,6 @@
 //! The same for segments. Their decoders count, but keep no trace.
 
-use super::positions::{entropy, no_path};
+use super::positions::{EXPLAINED, entropy, no_path};
 use super::report::{Column, Path, Report, Search, Vertex, short};
 use super::why::{Reasons, Side, Strings, compare};
 use super::{Asked, Input};
@@ -134,7 +134,8 @@ fn explain<S: Float, R: Reasons<[Segment]>>(
     let progress = Progress::new(best.segments.len(), false);
     for &part in &best.segments {
         progress.step();
-        if asked.token.is_some_and(|t| !(part.start..part.end).contains(&t)) {
+        let wanted = asked.token.map_or(part.start < EXPLAINED, |t| (part.start..part.end).contains(&t));
+        if !wanted {
             continue;
         }
         let known = found.iter().find(|other| !other.segments.contains(&part)).cloned();

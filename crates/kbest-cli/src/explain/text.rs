@@ -1,5 +1,6 @@
 //! The report as text: one token, or the whole sequence.
 
+use super::positions::EXPLAINED;
 use super::report::{Report, TermLine, Why};
 use crate::table::{aligned, grouped, number, percent};
 use kbest::escaped;
@@ -92,6 +93,7 @@ fn all(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let first = first.map_or_else(String::new, |term| describe(report, term));
                 (report.name(why.rival).to_owned(), signed(why.lead), first)
             }
+            None if t >= EXPLAINED => ("-".into(), "-".into(), "see --token".into()),
             None => ("-".into(), "-".into(), "no other path".into()),
         };
         vec![
