@@ -174,9 +174,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
         score.extend((0..labels).map(|y| self.lattice.first_score(y)));
         from.clear();
         from.resize(labels, 0);
-        for y in 0..labels {
-            self.tally.opened(0, y);
-        }
+        self.tally.opened_each(0, 0..labels as LabelId);
         S::largest(&self.memory.score)
     }
 
@@ -188,6 +186,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
             // Upper bound on this vertex and all after it in the order. A tie would not change the value, so stop.
             let limit = self.memory.layers[t].bound + self.lattice.node_row(t)[y as usize];
             if limit <= best {
+                self.tally.pruned(t, y);
                 break;
             }
             best = best.larger(self.open(t, y));
@@ -204,6 +203,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
             // Upper bound on this vertex and, being the sort key, on all after it; with equality a lower label may win.
             let limit = self.memory.keys[y as usize];
             if limit.is_forbidden() || limit < best || (limit == best && best_label == 0) {
+                self.tally.pruned(last, y);
                 break;
             }
             let reached = if last == 0 { self.memory.score[rank] } else { self.open(last, y) };
@@ -250,7 +250,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
             layer.opened += 1;
             score[slot] = frame.best + self.lattice.node_row(frame.t)[frame.y as usize];
             from[slot] = frame.from;
-            self.tally.opened(frame.t, frame.y as usize);
+            self.tally.opened(frame.t, frame.y);
         }
         let layer = &self.memory.layers[t];
         self.memory.score[layer.first + layer.opened - 1]
@@ -287,7 +287,11 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
         let limit = self.memory.layers[frame.t - 1].bound + node + edge;
         let hopeless = limit.is_forbidden() || limit < frame.best;
         let tie_is_lost = limit == frame.best && frame.from_label == 0;
-        (!hopeless && !tie_is_lost).then_some(p)
+        if hopeless || tie_is_lost {
+            self.tally.pruned(frame.t - 1, p);
+            return None;
+        }
+        Some(p)
     }
 
     /// The label of that rank in the layer's order, which is sorted further if necessary.
@@ -340,20 +344,8 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::{Edges, with_edges};
-
-    /// Records the vertices in the order in which they are opened.
-    #[derive(Default)]
-    struct Diary(Vec<(usize, usize)>);
-
-    impl Tally for Diary {
-        fn nodes(&mut self, _: usize, _: usize) {}
-        fn opened(&mut self, t: usize, y: usize) {
-            self.0.push((t, y));
-        }
-        fn edges(&mut self, _: usize) {}
-        fn round(&mut self) {}
-    }
+    use crate::decode::{Decode, Scratch};
+    use crate::lattice::Edges;
 
     /// The paper's toy problem, as in `tests/suite/carpediem_paper.rs`: the order of opening, steps (a) to (h).
     #[test]
@@ -364,13 +356,14 @@ mod tests {
         let nodes = vec![100.0f64, 50.0, 5.0, 100.0, 100.0, 70.0, 5.0, 135.0];
         let lattice = Lattice::new(nodes, &edges).unwrap();
         let (i, j) = (0, 1);
-        let mut diary = Diary::default();
-        let mut out = Decoded::default();
-        with_edges!(lattice, |edges| {
-            let memory = &mut Memory::default();
-            Search::new(&lattice, edges, CarpeDiemBound::Graph, memory, &mut diary).run(&mut out).unwrap();
-        });
-        assert_eq!(diary.0, [(0, i), (0, j), (1, j), (2, i), (1, i), (2, j), (3, j)]);
+        let out =
+            CarpeDiem { bound: CarpeDiemBound::Graph }.decode(&lattice, &mut Scratch::tracing()).unwrap();
+        let trace = out.trace.as_ref().unwrap();
+        let mut diary: Vec<_> =
+            (0..4).flat_map(|t| trace.opened_with_steps(t).map(move |(y, step)| (step, t, y))).collect();
+        diary.sort_unstable();
+        let diary: Vec<_> = diary.into_iter().map(|(_, t, y)| (t, y)).collect();
+        assert_eq!(diary, [(0, i), (0, j), (1, j), (2, i), (1, i), (2, j), (3, j)]);
         assert_eq!(out.best().labels, [0, 1, 1, 1]);
     }
 }

@@ -233,6 +233,11 @@ impl<S: Float> Scratch<S> {
     pub fn counting() -> Self {
         Scratch { counting: true, ..Self::default() }
     }
+
+    /// Empty working memory that counts the work and keeps a [trace](super::Trace) of it.
+    pub fn tracing() -> Self {
+        Scratch { counting: true, tracing: true, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

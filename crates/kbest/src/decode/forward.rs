@@ -61,7 +61,7 @@ impl<S: Float> Forward<S> {
                 step(t, &done[(t - 1) * self.stride..], row, &mut self.buffer);
                 S::add_row(&mut row[..labels], lattice.node_row(t));
             }
-            tally.nodes(t, labels);
+            tally.opened_all(t, labels);
         }
     }
 

@@ -93,7 +93,7 @@ fn grow_until_proven<S: Float>(
         } else {
             small.mark_best_mixed(lattice, edges);
         }
-        small.grow_marked(lattice, lower - slack);
+        small.grow_marked(lattice, lower - slack, tally);
         direction = match direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,

@@ -35,6 +35,7 @@ mod recursive_enumeration;
 mod shell;
 mod staggered;
 mod table;
+mod trace;
 mod trace_back;
 mod unique;
 mod viterbi;
@@ -57,6 +58,7 @@ pub use lazy::{KbestIter, kbest_iter};
 pub use prefix_beam::PrefixBeam;
 pub use recursive_enumeration::{ForwardPass, RecursiveEnumeration};
 pub use staggered::{Expansion, Staggered};
+pub use trace::{Fate, Trace};
 pub use unique::UniqueBy;
 pub use viterbi::Viterbi;
 pub use viterbi_astar::ViterbiAstar;
@@ -100,15 +102,17 @@ pub struct Decoded<S> {
     pub decoder: &'static str,
     /// The work it took, if [`Scratch::counting`] asked for it.
     pub counters: Option<Counters>,
+    /// Which vertices it opened, if [`Scratch::tracing`] asked for it.
+    pub trace: Option<Trace>,
     spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
 }
 
 /// Without the memory kept of earlier answers.
 impl<S: Clone> Clone for Decoded<S> {
     fn clone(&self) -> Self {
-        let Decoded { paths, exact, decoder, counters, spare: _ } = self;
-        let (paths, counters) = (paths.clone(), counters.clone());
-        Decoded { paths, exact: *exact, decoder, counters, spare: Vec::new() }
+        let Decoded { paths, exact, decoder, counters, trace, spare: _ } = self;
+        let (paths, counters, trace) = (paths.clone(), counters.clone(), trace.clone());
+        Decoded { paths, exact: *exact, decoder, counters, trace, spare: Vec::new() }
     }
 }
 
@@ -116,7 +120,8 @@ impl<S: Clone> Clone for Decoded<S> {
 impl<S: PartialEq> PartialEq for Decoded<S> {
     fn eq(&self, other: &Self) -> bool {
         let told = |decoded: &Self| (decoded.exact, decoded.decoder);
-        self.paths == other.paths && told(self) == told(other) && self.counters == other.counters
+        let worked = self.counters == other.counters && self.trace == other.trace;
+        self.paths == other.paths && told(self) == told(other) && worked
     }
 }
 
@@ -147,6 +152,7 @@ impl<S: Float> Decoded<S> {
         self.exact = true;
         self.decoder = decoder;
         self.counters = None;
+        self.trace = None;
     }
 
     /// Appends a path with room for `positions` labels (all 0), to be filled in by the decoder.

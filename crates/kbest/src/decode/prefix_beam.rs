@@ -134,7 +134,7 @@ impl<S: Float> Memory<S> {
         for t in 1..lattice.positions() {
             std::mem::swap(kept, next);
             next.clear();
-            tally.nodes(t - 1, kept.len());
+            tally.opened_each(t - 1, kept.iter().map(|prefix| prefix.label));
             tally.edges(kept.len() * labels);
             let mut floor = S::FORBIDDEN; // once there are enough, worse ones need not be kept
             for prefix in kept.iter() {
@@ -157,7 +157,7 @@ impl<S: Float> Memory<S> {
             dropped |= cut(next, width);
         }
         std::mem::swap(kept, next);
-        tally.nodes(lattice.positions() - 1, kept.len());
+        tally.opened_each(lattice.positions() - 1, kept.iter().map(|prefix| prefix.label));
         dropped
     }
 

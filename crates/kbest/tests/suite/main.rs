@@ -36,5 +36,7 @@ mod shards;
 mod staggered_theorems;
 mod synthetic;
 
+mod terms;
+mod trace;
 mod training;
 mod transitions;
