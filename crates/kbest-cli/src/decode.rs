@@ -3,15 +3,18 @@
 //! All input is checked before the first line is written. A sequence without a legal path does not stop the run: its
 //! line has no paths and gives the reason, and the exit code is 1.
 
+mod telling;
+
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
 use crate::segments;
 use clap::Args;
-use kbest::{Decode, Decoded, Decoder, Error, Scratch};
+use kbest::{Decode, Decoded, Decoder, Error, Lattice, MarginalScratch, Scratch, marginals};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+pub(crate) use telling::{Distributions, Label, Labels, Telling, rounded};
 
 /// Find the best paths through score arrays; one JSON line per sequence
 #[derive(Debug, Args)]
@@ -32,6 +35,17 @@ pub(crate) struct Arguments {
     /// Width of beam: labels kept per position [default: 8]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
+    /// Names of the labels, to be written instead of numbers: a file with one per line, or a list `A,B,...`
+    #[arg(long, value_name = "NAMES")]
+    labels: Option<String>,
+    /// Allow only label sequences that RULE allows, by the names of the labels: a scheme (auto, iob1, iob2, ioe1, ioe2,
+    /// iobes, bilou, bmes) or a transition file; may be repeated, then all rules apply
+    #[arg(long, value_name = "RULE", requires = "labels")]
+    constraints: Vec<String>,
+    /// Add the probability of each path and of each of its labels; `--marginals=3` also gives the three likeliest labels
+    /// of each position, `--marginals=all` all of them
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "chosen")]
+    marginals: Option<String>,
     /// Report the cost of each search: nodes opened, edges read, rounds
     #[arg(long)]
     counters: bool,
@@ -44,6 +58,7 @@ const EXAMPLE: &str = "\
 Examples:
   kbest decode lattice.npz -k 5 > paths.jsonl
   kbest decode nodes.npy --edges edges.npy
+  kbest decode lattice.npz --labels labels.txt --constraints iob2 --marginals
 
 Exit code 1 if a sequence has no legal path.";
 
@@ -51,6 +66,8 @@ Exit code 1 if a sequence has no legal path.";
 #[derive(Serialize)]
 struct Line<'a, S> {
     paths: Vec<PathLine<'a, S>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distributions: Option<Distributions<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     decoder: &'static str,
@@ -61,8 +78,12 @@ struct Line<'a, S> {
 
 #[derive(Serialize)]
 struct PathLine<'a, S> {
-    labels: &'a [u32],
+    labels: Labels<'a>,
     score: S,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marginals: Option<Vec<f64>>,
 }
 
 #[derive(Serialize)]
@@ -76,19 +97,26 @@ struct CountersLine<'a> {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
     let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
-    with_batch!(arguments.input.read()?, |batch| match decoder {
-        _ if batch.is_segments() => segments::decode(&arguments.for_segments(), &batch),
-        Some(decoder) => decode(arguments, &decoder, &batch),
-        None => {
-            let problem = "is for segments: expected a file with key `duration` or `segment`, got neither";
-            Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
+    with_batch!(arguments.input.read()?, |batch| {
+        let telling =
+            Telling::new(arguments.labels.as_deref(), arguments.marginals.as_deref(), batch.labels())?;
+        let batch = telling.constrain(batch, &arguments.constraints)?;
+        match decoder {
+            _ if batch.is_segments() => segments::decode(&arguments.for_segments(&telling), &batch),
+            Some(decoder) => decode(arguments, &decoder, &batch, &telling),
+            None => {
+                let problem =
+                    "is for segments: expected a file with key `duration` or `segment`, got neither";
+                Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
+            }
         }
     })
 }
 
 impl Arguments {
-    fn for_segments(&self) -> segments::Request<'_> {
+    fn for_segments<'a>(&'a self, telling: &'a Telling) -> segments::Request<'a> {
         segments::Request {
+            telling,
             decoder: &self.decoder,
             heuristic: self.heuristic.as_deref(),
             width: self.width,
@@ -115,13 +143,18 @@ fn chosen(arguments: &Arguments) -> Result<Decoder> {
     Ok(decoder)
 }
 
-fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>) -> Result<()> {
+fn decode<S: Scores>(
+    arguments: &Arguments,
+    decoder: &Decoder,
+    batch: &Batch<S>,
+    telling: &Telling,
+) -> Result<()> {
     let lattices = batch.lattices()?;
     let mut output = Output::create(arguments.output.as_deref())?;
     let scrolling = arguments.output.is_none() && std::io::stdout().is_terminal();
     let progress = Progress::new(lattices.len(), scrolling);
     let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
-    let mut answer = Decoded::default();
+    let (mut answer, mut sums) = (Decoded::default(), MarginalScratch::new());
     let mut failed = 0;
     for lattice in &lattices {
         let error = match decoder.decode_into(lattice, arguments.k, &mut scratch, &mut answer) {
@@ -130,7 +163,11 @@ fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>)
             Err(error) => return Err(error.into()),
         };
         failed += usize::from(error.is_some());
-        serde_json::to_writer(&mut output, &line(&answer, error)).map_err(std::io::Error::from)?;
+        let mut line = line(&answer, error, telling);
+        if telling.wants_probabilities() && line.error.is_none() {
+            add_probabilities(&mut line, lattice, &answer, telling, &mut sums)?;
+        }
+        serde_json::to_writer(&mut output, &line).map_err(std::io::Error::from)?;
         output.write_all(b"\n")?;
         progress.step();
     }
@@ -142,8 +179,13 @@ fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>)
     }
 }
 
-fn line<S: Scores>(answer: &Decoded<S>, error: Option<String>) -> Line<'_, S> {
-    let paths = answer.paths.iter().map(|path| PathLine { labels: &path.labels, score: path.score });
+fn line<'a, S: Scores>(answer: &'a Decoded<S>, error: Option<String>, telling: &'a Telling) -> Line<'a, S> {
+    let paths = answer.paths.iter().map(|path| PathLine {
+        labels: telling.labels(&path.labels),
+        score: path.score,
+        probability: None,
+        marginals: None,
+    });
     let counters = answer.counters.as_ref().map(|counters| CountersLine {
         nodes: counters.nodes,
         edges: counters.edges,
@@ -152,9 +194,29 @@ fn line<S: Scores>(answer: &Decoded<S>, error: Option<String>) -> Line<'_, S> {
     });
     Line {
         paths: if error.is_some() { vec![] } else { paths.collect() },
+        distributions: None,
         error,
         decoder: answer.decoder,
         exact: answer.exact,
         counters,
     }
+}
+
+/// Adds the probabilities of paths and labels, by forward-backward.
+fn add_probabilities<'a, S: Scores>(
+    line: &mut Line<'a, S>,
+    lattice: &Lattice<'_, S>,
+    answer: &Decoded<S>,
+    telling: &'a Telling,
+    scratch: &mut MarginalScratch,
+) -> Result<()> {
+    let sums = marginals(lattice, scratch)?;
+    for (told, path) in line.paths.iter_mut().zip(&answer.paths) {
+        told.probability = Some(sums.path_log_probability(&path.labels)?.exp());
+        let sure = path.labels.iter().enumerate().map(|(t, &y)| rounded(sums.node(t)[y as usize]));
+        told.marginals = Some(sure.collect());
+    }
+    line.distributions =
+        telling.distributions(|| (0..sums.positions()).flat_map(|t| sums.node(t).iter().copied()).collect());
+    Ok(())
 }

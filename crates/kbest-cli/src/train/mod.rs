@@ -40,6 +40,7 @@ const NUMBERS: &str = "numbers";
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
   kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
   kbest train train.tsv -m model.kbest --algorithm semi --lexicon cities.txt
+  kbest train train.tsv -m model.kbest --calibrate dev.tsv
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
@@ -96,6 +97,10 @@ pub(crate) struct Arguments {
     /// Continue an interrupted run with the same data and options
     #[arg(long)]
     resume: bool,
+    /// Held-out data, not used for training: fit probabilities to it, so that --marginals mean what they say (as `kbest
+    /// calibrate` does)
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
     /// Drop weights smaller than this from the finished model, and report the accuracy before and after
     #[arg(long, value_name = "WEIGHT")]
     prune: Option<f32>,
@@ -127,6 +132,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
         None => None,
     };
+    let held_out = match &arguments.calibrate {
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
+        None => None,
+    };
+    let calibrate = held_out.as_deref();
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
     if recipe.algorithm.is_of_segments() {
@@ -136,15 +146,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report.segments(&data, begun.elapsed());
         let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
         let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-        let run =
-            Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+        let run = Run {
+            arguments,
+            source: &source,
+            dev: dev.as_deref(),
+            calibrate,
+            key,
+            sequences: data.examples().len(),
+        };
         return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
     let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
     let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-    let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+    let run = Run {
+        arguments,
+        source: &source,
+        dev: dev.as_deref(),
+        calibrate,
+        key,
+        sequences: data.examples().len(),
+    };
     run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
         let measured_on =
             dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
@@ -160,6 +183,7 @@ struct Run<'a> {
     arguments: &'a Arguments,
     source: &'a Source,
     dev: Option<&'a [Sequence]>,
+    calibrate: Option<&'a [Sequence]>,
     key: u64,
     sequences: usize,
 }
@@ -173,7 +197,7 @@ impl Run<'_> {
         begun: Instant,
         polish: impl FnOnce(M, &mut Report) -> Result<M>,
     ) -> Result<()> {
-        let Run { arguments, source, dev, key, sequences } = *self;
+        let Run { arguments, source, dev, calibrate, key, sequences } = *self;
         let schedule = Schedule {
             epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs()),
             patience: arguments.patience,
@@ -190,7 +214,13 @@ impl Run<'_> {
             _ => trainer.model()?,
         };
         let model = polish(model, &mut report)?;
-        with_about(model, arguments, source, &standing)?.save(&arguments.model)?;
+        let mut model = with_about(model, arguments, source, &standing)?;
+        if let Some(sequences) = calibrate {
+            let (calibrated, how) = model.calibrated(sequences, cores)?;
+            report.calibrated(&how);
+            model = calibrated;
+        }
+        model.save(&arguments.model)?;
         checkpoint.remove();
         report.finish(&arguments.model, begun.elapsed())
     }
@@ -229,6 +259,7 @@ fn resume<M: Product>(
 fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     let given = [
         ("--dev", arguments.dev.is_some()),
+        ("--calibrate", arguments.calibrate.is_some()),
         ("--resume", arguments.resume),
         ("--prune", arguments.prune.is_some()),
         ("--template", arguments.template.is_some()),
@@ -268,10 +299,24 @@ fn check(arguments: &Arguments) -> Result<()> {
             )));
         }
     }
+    if let Some(held_out) = &arguments.calibrate {
+        let same = |file: &PathBuf| file.canonicalize().ok() == held_out.canonicalize().ok();
+        if held_out.exists() && arguments.files.iter().any(same) {
+            return Err(Failure::Usage(format!(
+                "--calibrate: expected data that the model is not trained on, got {}",
+                held_out.display()
+            )));
+        }
+    }
     let inputs = || {
         let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
         let lexicons = arguments.algorithm.lexicons();
-        files.chain(&arguments.dev).chain(&arguments.template).chain(lexicons).map(PathBuf::as_path)
+        files
+            .chain(&arguments.dev)
+            .chain(&arguments.calibrate)
+            .chain(&arguments.template)
+            .chain(lexicons)
+            .map(PathBuf::as_path)
     };
     beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to

@@ -1,7 +1,8 @@
 //! What training yields: a model of positions or of segments.
 
+use crate::calibrate;
 use kbest::columns::TextFormat;
-use kbest::train::{accuracy, segment_accuracy};
+use kbest::train::{Calibrated, accuracy, segment_accuracy};
 use kbest::{Model, Result, SegmentModel, Sequence};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub(super) trait Product: Sized + 'static {
     fn load(path: &Path) -> Result<Self>;
     /// The share of positions that it labels correctly.
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
+    /// The model with probabilities that fit these sequences.
+    fn calibrated(self, sequences: &[Sequence], threads: usize) -> Result<(Self, Calibrated)>;
     /// The model with remarks on its origin.
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self>;
 }
@@ -32,6 +35,10 @@ impl Product for Model {
 
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
         accuracy(model, sequences, threads)
+    }
+
+    fn calibrated(self, sequences: &[Sequence], threads: usize) -> Result<(Self, Calibrated)> {
+        calibrate::positions(self, sequences, threads)
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
@@ -56,6 +63,10 @@ impl Product for SegmentModel {
 
     fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
         segment_accuracy(model, sequences, threads)
+    }
+
+    fn calibrated(self, sequences: &[Sequence], threads: usize) -> Result<(Self, Calibrated)> {
+        calibrate::segments(self, sequences, threads)
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {

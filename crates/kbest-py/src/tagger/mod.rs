@@ -3,6 +3,7 @@
 //! The object is immutable. Calls borrow a tagger of the library from a pool, so any number of threads may use it at once,
 //! and the memory of a tagger is kept from call to call.
 
+mod calibrated;
 mod pool;
 
 use crate::arrow;
@@ -13,7 +14,7 @@ use crate::sequence;
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::feature::FeatureSource;
 use kbest::transition::Transitions;
-use kbest::{Decode, Decoder, LabelId, MarginalScratch, Model, Sequence, Tagged};
+use kbest::{Decode, Decoder, LabelId, Model, Sequence, Tagged};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -255,6 +256,31 @@ impl PyTagger {
         Ok(about)
     }
 
+    /// How scores become probabilities: the temperature, and the points of a curve; None if the model is not calibrated.
+    #[getter]
+    fn calibration(&self) -> Option<(f64, Vec<(f64, f64)>)> {
+        self.model().calibration().map(|how| (how.temperature(), how.curve().to_vec()))
+    }
+
+    /// A tagger with the same labels whose probabilities fit these sequences, as `kbest calibrate` makes it. They must not be
+    /// the training data.
+    ///
+    /// >>> import kbest
+    /// >>> tagger = kbest.train([["a", "b"]] * 3, [["X", "Y"]] * 3)
+    /// >>> calm = tagger.calibrated([["a", "b"], ["b", "b"]], [["X", "Y"], ["X", "Y"]])
+    /// >>> tagger.calibration is None, calm.calibration[0] > 0
+    /// (True, True)
+    #[pyo3(signature = (sequences, labels, *, threads=0))]
+    fn calibrated(
+        &self,
+        py: Python<'_>,
+        sequences: &Bound<'_, PyAny>,
+        labels: &Bound<'_, PyAny>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        self.fitted(py, sequences, labels, threads)
+    }
+
     fn __repr__(&self) -> String {
         format!("Tagger(labels={}, features={:?})", self.model().labels().len(), self.features())
     }
@@ -326,7 +352,7 @@ impl PyTagger {
         tagged.decoded.paths.iter().enumerate().map(path).collect()
     }
 
-    /// (T, L) probabilities of all labels at all positions.
+    /// (T, L) probabilities of all labels at all positions; calibrated if the model is.
     #[pyo3(signature = (tokens, *, known=None))]
     fn marginals<'py>(
         &self,
@@ -335,11 +361,7 @@ impl PyTagger {
         known: Option<Vec<Option<String>>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let sums = |tagger: &mut kbest::Tagger| {
-            let (lattice, mut memory) = (tagger.lattice(&sequence, &known)?, MarginalScratch::new());
-            let sums = kbest::marginals(&lattice, &mut memory)?;
-            Ok((0..sums.positions()).flat_map(|t| sums.node(t).iter().copied()).collect())
-        };
+        let sums = |tagger: &mut kbest::Tagger| Ok(tagger.distributions(&sequence, &known)?.to_vec());
         let sums: kbest::Result<Vec<f64>> = py.detach(|| self.with(false, sums));
         let sums = sums.map_err(|failed| error::exception(py, failed))?;
         PyArray1::from_vec(py, sums).reshape([sequence.len(), self.model().labels().len()])
@@ -497,8 +519,11 @@ impl PyTagger {
     ) -> PyResult<Bound<'py, PyDict>> {
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
         let decoder = crate::decode::named_decoder(py, &self.decoder, k)?;
-        let seen = |tagger: &mut kbest::Tagger| Seen::of(&tagger.lattice(&sequence, &known)?, &decoder, k);
-        let seen = py.detach(|| self.with(false, seen)).map_err(|failed| error::exception(py, failed))?;
-        seen.into_python(py)
+        let seen = |tagger: &mut kbest::Tagger| {
+            let seen = Seen::of(&tagger.lattice(&sequence, &known)?, &decoder, k)?;
+            Ok(seen.with_marginals(tagger.distributions(&sequence, &known)?.to_vec()))
+        };
+        let seen: kbest::Result<Seen> = py.detach(|| self.with(false, seen));
+        seen.map_err(|failed| error::exception(py, failed))?.into_python(py)
     }
 }

@@ -44,6 +44,7 @@ mod held;
 mod lists;
 mod per_position;
 mod potentials;
+mod scaled;
 mod sparse;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};

@@ -22,6 +22,7 @@ use crate::feature::segment::{SegmentFeatures, SegmentKind};
 use crate::feature::{Extractor, FeatureId};
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
+use crate::marginal::Calibration;
 use crate::scheme::Spelling;
 use crate::segment::LearnedBound;
 use std::collections::BTreeSet;
@@ -56,6 +57,8 @@ pub struct SegmentModelParts {
     pub weights: NodeWeights,
     /// What completions will probably score, if that was learned.
     pub bound: Option<LearnedBound>,
+    /// How scores become probabilities, if that was learned; its curve is one for segments.
+    pub calibration: Option<Calibration>,
     /// The format of the text the model was trained on, if known.
     pub text_format: Option<TextFormat>,
     /// Where the model comes from: pairs of name and text, for human readers.
@@ -197,6 +200,11 @@ impl SegmentModel {
         self.parts.bound.as_ref()
     }
 
+    /// How scores become probabilities, if that was learned; its curve is one for segments.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.parts.calibration.as_ref()
+    }
+
     /// The format of the text the model was trained on, if known.
     pub fn text_format(&self) -> Option<&TextFormat> {
         self.parts.text_format.as_ref()
@@ -205,6 +213,13 @@ impl SegmentModel {
     /// Where the model comes from.
     pub fn about(&self) -> &[(String, String)] {
         &self.parts.about
+    }
+
+    /// The same model with another calibration, or without one.
+    #[must_use]
+    pub fn with_calibration(mut self, calibration: Option<Calibration>) -> Self {
+        self.parts.calibration = calibration;
+        self
     }
 
     /// Splits the model into its parts.
