@@ -8,6 +8,7 @@ use super::base::Base;
 use super::bounds::{BoundsView, Change};
 use super::degenerate::changes::GroupMaxima;
 use super::degenerate::{DegenerateBounds, Ranking};
+use super::recognise::mostly_forbidden;
 use super::{CallbackEdges, DenseEdges, Matrix, OverallBound, PerPositionEdges, SparseEdges};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded};
@@ -77,12 +78,18 @@ impl<S: Float> Edges<S> {
         Edges { shape, order: None, ranking: OnceLock::new(), degenerate }
     }
 
-    /// One `L x L` matrix, row-major `[from][to]`.
+    /// One `L x L` matrix, row-major `[from][to]`. If it has more than 64 labels and forbids almost everything, it is
+    /// stored as a list of the pairs that it allows, as by [`Edges::sparse`].
     ///
     /// # Errors
     /// [`Error::Shape`] if there are not `L * L` scores, [`Error::IllegalScore`] for NaN or plus infinity.
     pub fn dense(labels: usize, scores: impl AsRef<[S]>) -> Result<Self> {
-        Ok(Self::from_shape(Shape::Dense(DenseEdges::new(labels, scores.as_ref())?)))
+        let scores = scores.as_ref();
+        let shape = match mostly_forbidden(labels, scores)? {
+            Some(allowed) => Shape::Sparse(allowed),
+            None => Shape::Dense(DenseEdges::new(labels, scores)?),
+        };
+        Ok(Self::from_shape(shape))
     }
 
     /// A base score for every pair except the listed exceptions. A base of minus infinity forbids all other pairs:

@@ -44,6 +44,7 @@ mod held;
 mod lists;
 mod per_position;
 mod potentials;
+mod recognise;
 mod scaled;
 mod sparse;
 
