@@ -149,8 +149,10 @@ pub(crate) fn positions(
 ) -> kbest::Result<(Model, Calibrated)> {
     let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", false));
     let how = calibrate(&model, sequences, threads, &mut |_| progress.add(1))?;
-    let model = Arc::into_inner(model).expect("the taggers that shared the model are gone");
-    Ok((model.with_calibration(Some(how.calibration.clone())), how))
+    let mut parts = Arc::into_inner(model).expect("the taggers that shared the model are gone").into_parts();
+    parts.calibration = Some(how.calibration.clone());
+    remark(&mut parts.about, &how);
+    Ok((Model::new(parts)?, how))
 }
 
 /// A calibrated model of segments.
@@ -161,6 +163,14 @@ pub(crate) fn segments(
 ) -> kbest::Result<(SegmentModel, Calibrated)> {
     let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", false));
     let how = calibrate_segments(&model, sequences, threads, &mut |_| progress.add(1))?;
-    let model = Arc::into_inner(model).expect("the taggers that shared the model are gone");
-    Ok((model.with_calibration(Some(how.calibration.clone())), how))
+    let mut parts = Arc::into_inner(model).expect("the taggers that shared the model are gone").into_parts();
+    parts.calibration = Some(how.calibration.clone());
+    remark(&mut parts.about, &how);
+    Ok((SegmentModel::new(parts)?, how))
+}
+
+/// Notes for human readers what was done, which `kbest inspect` shows.
+fn remark(about: &mut Vec<(String, String)>, how: &Calibrated) {
+    about.retain(|(name, _)| name != "calibration");
+    about.push(("calibration".into(), told(how)));
 }

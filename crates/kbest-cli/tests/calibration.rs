@@ -56,6 +56,9 @@ fn a_perceptron_becomes_trustworthy() {
     let scores = |model: &str| here.stdout(&format!("tag -m {model} -k 3 test.tsv"));
     assert_eq!(scores("model.kbest"), scores("calm.kbest"));
 
+    let shown = here.stdout("inspect calm.kbest");
+    assert!(shown.contains("calibrated by temperature"), "{shown}");
+
     // Training can do it at once, with the same result; converting keeps it.
     here.stdout("train train.tsv -m both.kbest -q --calibrate dev.tsv");
     assert_eq!(of("both.kbest"), calm);

@@ -36,6 +36,9 @@ impl Suspicions {
     /// A sequence that begins in this line.
     pub(crate) fn look(&self, extractor: &Extractor, sequence: &Sequence, line: u64) {
         if let Some(attributes) = &self.attributes {
+            if attributes[1].load(Ordering::Relaxed) > 0 {
+                return; // one known attribute is enough
+            }
             let known = |name: &&str| extractor.nodes().id(name.as_bytes()).is_some();
             let cells = || (0..sequence.len()).flat_map(|t| sequence.cells(t));
             attributes[0].fetch_add(cells().count() as u64, Ordering::Relaxed);
