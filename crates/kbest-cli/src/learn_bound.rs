@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
   kbest learn-bound -m addresses.kbest text.tsv -o fast.kbest
   kbest tag -m fast.kbest --bound learned --verify 0.01 text.tsv
 
-The sequences are decoded exactly once; labels are not needed. Some are kept aside, and what answers are worth is \
+The sequences are decoded once, by the exact search; labels are not needed. Some are kept aside, and what answers are worth is \
 measured on them: with probability 1 - epsilon an answer falls short of the best one by at most delta. Both numbers are \
 printed and stored in the new model. For the mathematics see docs/decoders/segments.md.")]
 pub(crate) struct Arguments {
@@ -33,13 +33,13 @@ pub(crate) struct Arguments {
     /// The model to write
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// What weights are kept small by: l1 (linear programme) or l2 (quadratic)
+    /// The norm that keeps weights small: l1 (linear programme) or l2 (quadratic)
     #[arg(long, value_name = "NORM", default_value = "l1")]
     norm: String,
     /// By how much answers may fall short, in the model's scores
     #[arg(long, value_name = "X", default_value_t = BoundOptions::default().delta)]
     delta: f64,
-    /// How much better than delta estimates shall be where they are fitted
+    /// How much better than delta estimates should be where they are fitted
     #[arg(long, value_name = "X", default_value_t = BoundOptions::default().margin)]
     margin: f64,
     /// How much the size of weights counts beside the inexactness of estimates

@@ -88,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) limit: f64,
     /// Whether to count the work.
     pub(crate) counting: bool,
+    /// Whether to measure the limits beside the contenders.
+    pub(crate) limits: bool,
 }
 
 /// Runs all contenders.
@@ -102,9 +104,11 @@ pub(crate) fn measure<S: Float>(
 ) -> Result<Measured<S>> {
     let mut scratch = Scratch::new();
     let mut answer = Decoded::default();
-    let mut limits = Limits::new(lattices);
+    let mut limits = Limits::new(if plan.limits { lattices } else { &[] });
     for round in 0..plan.repeat {
-        limits.round(lattices, round, plan.limit);
+        if plan.limits {
+            limits.round(lattices, round, plan.limit);
+        }
         for contender in &mut contenders {
             if !contender.times.limited {
                 progress.say(&contender.name);

@@ -1,6 +1,7 @@
 //! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage.
 
 mod compare;
+mod families;
 mod measure;
 mod report;
 mod segments;
@@ -33,6 +34,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Decode(DecodeArguments),
+    Families(families::Arguments),
     Tag(tag::Arguments),
 }
 
@@ -74,6 +76,7 @@ struct DecodeArguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Decode(arguments) => decode(arguments),
+        What::Families(arguments) => families::run(arguments),
         What::Tag(arguments) => tag::run(arguments),
     }
 }
@@ -140,7 +143,7 @@ fn bench<S: Scores>(
     }
     let contenders: Vec<_> = decoders.into_iter().map(|(n, d, k)| Contender::new(n, d, k)).collect();
     let mut progress = Progress::new(arguments.repeat * contenders.len(), false);
-    let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true };
+    let plan = Plan { repeat: arguments.repeat, limit: arguments.limit, counting: true, limits: true };
     let measured = measure(&lattices, contenders, plan, &mut progress)?;
     drop(progress);
     let verdicts = compare(&lattices, &measured.contenders);

@@ -89,7 +89,8 @@ fn one_size(
     let able = decoders.iter().filter(|(_, _, able)| *able);
     let contenders =
         able.map(|(name, decoder, _)| Contender::new(name.clone(), decoder.clone(), 1)).collect();
-    let measured = measure(&lattices, contenders, Plan { repeat: 3, limit, counting: false }, progress)?;
+    let measured =
+        measure(&lattices, contenders, Plan { repeat: 3, limit, counting: false, limits: true }, progress)?;
     let verdicts = compare(&lattices, &measured.contenders);
     let time = |name: &String| {
         let contender = measured.contenders.iter().find(|contender| contender.name == *name)?;

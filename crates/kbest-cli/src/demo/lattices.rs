@@ -32,7 +32,7 @@ pub(super) fn compare(
     let contenders: Vec<Contender<f32>> =
         decoders.into_iter().map(|(name, decoder, k)| Contender::new(name, decoder, k)).collect();
     let mut progress = Progress::new(ROUNDS * contenders.len(), false);
-    let plan = Plan { repeat: ROUNDS, limit, counting: false };
+    let plan = Plan { repeat: ROUNDS, limit, counting: false, limits: true };
     let measured = measure(&lattices, contenders, plan, &mut progress)?;
     drop(progress);
 

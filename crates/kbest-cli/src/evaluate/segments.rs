@@ -19,7 +19,7 @@ pub(super) fn with_model(
     let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder)?;
     let marginals = arguments.needs_probabilities();
     let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(marginals);
-    let checks = arguments.bound.checks(decoder);
+    let checks = arguments.bound.checks(model, decoder);
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;

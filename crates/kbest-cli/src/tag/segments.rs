@@ -31,7 +31,7 @@ pub(super) fn tagger(
     let tagger = arguments.constraints.segment_tagger(model, decoder)?;
     let tagger =
         tagger.with_confidences(marginals.is_wanted()).with_distributions(marginals.likeliest().is_some());
-    Ok((tagger, arguments.bound.checks(decoder)))
+    Ok((tagger, arguments.bound.checks(model, decoder)))
 }
 
 /// What one thread does with a sequence.

@@ -25,13 +25,13 @@ pub(crate) struct Bound {
 impl Bound {
     /// Refuses the options for a model of single positions, where there are no bounds.
     pub(crate) fn refuse_for_positions(&self) -> Result<()> {
-        match (&self.bound, self.verify) {
-            (None, None) => Ok(()),
-            _ => Err(Failure::Usage(
-                "--bound: expected a model of segments (--algorithm semi), got one of single positions"
-                    .into(),
-            )),
-        }
+        let option = match (&self.bound, self.verify) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "--bound",
+            (None, Some(_)) => "--verify",
+        };
+        let problem = "expected a model of segments (--algorithm semi), got one of single positions";
+        Err(Failure::Usage(format!("{option}: {problem}")))
     }
 
     /// The decoder to use: the given one, or the search with the learned bound.
@@ -43,7 +43,7 @@ impl Bound {
     ) -> Result<SegmentDecoder> {
         let decoder = match self.bound.as_deref() {
             None => decoder,
-            Some("learned") if named == "auto" || named.starts_with("semi-astar") => {
+            Some("learned") if ["auto", "semi-astar", "semi-astar:learned"].contains(&named) => {
                 SegmentDecoder::SemiAstar(Estimate::Learned)
             }
             Some("learned") => {
@@ -72,22 +72,22 @@ impl Bound {
     }
 
     /// What counts answers of a tagger, if it uses the bound.
-    pub(crate) fn checks(&self, decoder: SegmentDecoder) -> Option<Checks> {
-        let learned = decoder == SegmentDecoder::SemiAstar(Estimate::Learned);
-        learned.then(|| Checks { share: self.verify.unwrap_or(0.0), tally: Arc::default() })
+    pub(crate) fn checks(&self, model: &SegmentModel, decoder: SegmentDecoder) -> Option<Checks> {
+        let bound = model.bound().filter(|_| decoder == SegmentDecoder::SemiAstar(Estimate::Learned))?;
+        let tally = Tally { delta: bound.promise().delta, ..Tally::default() };
+        Some(Checks { share: self.verify.unwrap_or(0.0), tally: Arc::new(tally.into()) })
     }
 }
 
 /// What is known of all answers of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(crate) struct Tally {
     sequences: u64,
     /// How many of them were left to the exact search, because the other took too long.
     exact: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta: Option<f64>,
+    delta: f64,
     verified: u64,
     short: u64,
     short_by_more_than_delta: u64,
@@ -97,32 +97,16 @@ pub(crate) struct Tally {
     without_guarantee: u64,
 }
 
-impl Default for Tally {
-    fn default() -> Self {
-        Tally {
-            sequences: 0,
-            exact: 0,
-            epsilon: None,
-            delta: None,
-            verified: 0,
-            short: 0,
-            short_by_more_than_delta: 0,
-            mean_shortfall: 0.0,
-            largest_shortfall: 0.0,
-            without_guarantee: 0,
-        }
-    }
-}
-
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "learned bound: {} sequences", self.sequences)?;
-        match (self.delta, self.epsilon) {
+        match self.epsilon {
             _ if self.without_guarantee > 0 => f.write_str(", no guarantee under constraints")?,
-            (Some(delta), Some(epsilon)) => {
-                write!(f, ", each within {delta} of the best with probability {:.4}", 1.0 - epsilon)?;
+            Some(epsilon) => {
+                let (delta, probability) = (self.delta, 1.0 - epsilon);
+                write!(f, ", each within {delta} of the best with probability {probability:.4}")?;
             }
-            _ => {}
+            None => {}
         }
         if self.exact > 0 {
             write!(f, "; {} decoded exactly instead", self.exact)?;
@@ -134,7 +118,7 @@ impl fmt::Display for Tally {
                 self.verified,
                 self.short,
                 self.short_by_more_than_delta,
-                self.delta.unwrap_or_default(),
+                self.delta,
                 self.mean_shortfall,
                 self.largest_shortfall
             )?;
@@ -200,15 +184,13 @@ impl Checker {
         match answer.guarantee {
             Guarantee::Exact => tally.exact += 1,
             Guarantee::None => tally.without_guarantee += 1,
-            Guarantee::Probable { epsilon, delta } => {
-                (tally.epsilon, tally.delta) = (Some(epsilon), Some(delta))
-            }
+            Guarantee::Probable { epsilon, .. } => tally.epsilon = Some(epsilon),
         }
         if let Some(shortfall) = shortfall {
             let before = tally.mean_shortfall * tally.verified as f64;
             tally.verified += 1;
             tally.short += u64::from(shortfall > 0.0);
-            tally.short_by_more_than_delta += u64::from(shortfall > tally.delta.unwrap_or_default());
+            tally.short_by_more_than_delta += u64::from(shortfall > tally.delta);
             tally.mean_shortfall = (before + shortfall) / tally.verified as f64;
             tally.largest_shortfall = tally.largest_shortfall.max(shortfall);
         }

@@ -11,7 +11,7 @@
 //! its best path a gives:   (c, t, X + class of a[t]),   (classes of a, j, { class of a[j] }) for t < j < T
 //! ```
 //!
-//! **Cost.** At most `T` decodings per path returned, whatever the projection; memory of a set: one number per class left
+//! **Cost.** At most `T + 1` decodings per path returned, whatever the projection; memory of a set: one number per class left
 //! out, and the classes of the answer that it came from, shared by its siblings.
 //!
 //! Paper: Lawler, *A procedure for computing the k best solutions to discrete optimization problems* (1972).

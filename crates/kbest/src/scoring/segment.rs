@@ -76,7 +76,7 @@ pub struct SegmentModelMemory {
 #[derive(Debug, Default)]
 struct AskedSegments {
     memory: SegmentMemory,
-    rows: HashMap<(u32, u32), u32, FixedState>, // where the scores of a segment begin
+    rows: HashMap<(u32, u32), usize, FixedState>, // where the scores of a segment begin
     scores: Vec<f32>,
 }
 
@@ -94,9 +94,9 @@ impl AskedSegments {
             let start = scores.len();
             scores.resize(start + weights.labels(), 0.0);
             features.visit(memory, s, r, None, |id| weights.add_to(id, 1.0, &mut scores[start..]));
-            start as u32
+            start
         });
-        scores[row as usize + y as usize]
+        scores[row + y as usize]
     }
 }
 

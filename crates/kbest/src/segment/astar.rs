@@ -101,7 +101,7 @@ impl PartialOrd for Waiting {
     }
 }
 
-/// The best segmentation. (With [`Estimate::Learned`], this is what the search of `learned.rs` falls back on.)
+/// The best segmentation. The search with a learned estimate falls back on this one, with the admissible estimate.
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: Estimate,

@@ -1,6 +1,7 @@
 //! The automatic choice among the decoders of segments: a plan from facts, with its reason in words.
 
 use super::decoder::SegmentDecoder;
+use super::lattice::spans;
 use super::{Estimate, SegmentLattice};
 use crate::kernel::{BLOCK, Float};
 use std::fmt;
@@ -31,8 +32,7 @@ const FEW_SEGMENTS: usize = 250;
 impl SegmentFacts {
     /// How many segments there are, labels apart.
     fn segments(&self) -> usize {
-        let longest = self.longest.min(self.positions);
-        longest.saturating_mul(self.positions - longest) + longest * (longest + 1) / 2
+        spans(self.positions, self.longest)
     }
 }
 

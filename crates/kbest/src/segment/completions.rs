@@ -6,9 +6,10 @@
 //! ```
 //!
 //! `bound[d][y]` is what no explicit score of that length and label exceeds, so nothing is computed for a single segment.
-//! Explicit scores in memory are taken as they are: then, and without any, these are the true completions. **Why safe.** Each term is replaced by one that is not smaller; what
-//! is forbidden besides is ignored. Sums are added in another order than the judge's, so users allow for
-//! [`SegmentLattice::rounding_slack`]. **Cost.** `T L^2 + T W L` with vectors; two tables of `T L`.
+//! Explicit scores in memory are taken as they are: then, and without any, these are the true completions.
+//!
+//! **Why safe.** Each term is replaced by one that is not smaller; what is forbidden besides is ignored. Sums are added in
+//! another order than the judge's, so users allow for [`SegmentLattice::rounding_slack`]. **Cost.** `T L^2 + T W L` with vectors; two tables of `T L`.
 
 use super::SegmentLattice;
 use super::lattice::Explicit;

@@ -3,6 +3,7 @@
 use super::completions::Completions;
 use super::derivations::Derivations;
 use super::forward::Forward;
+use super::lattice::spans;
 use super::lengths::{Convolved, Lengths};
 use super::pushed::Pushed;
 use super::{
@@ -207,7 +208,7 @@ pub(super) fn fill<S: Float>(
     counters: &mut SegmentCounters,
 ) {
     if lattice.has_explicit() {
-        let all = (lattice.positions() * lattice.longest() * lattice.labels()) as u64;
+        let all = (spans(lattice.positions(), lattice.longest()) * lattice.labels()) as u64;
         counters.segments += all;
         counters.explicit += all;
         let mut pushed = Pushed::new(lattice, &mut scratch.peaks);

@@ -121,7 +121,7 @@ fn floor<S: Float>(
 ) -> Result<f64> {
     let mut derivations = Derivations::default();
     let (mut found, mut worst) = (0, f64::INFINITY);
-    for _ in 0..2 * k + 4 {
+    for _ in 0..k.saturating_mul(2).saturating_add(4) {
         let Some(best) = derivations.next(relaxed, &scratch.forward, |inside, _, _, _| inside) else { break };
         let score =
             lattice.score_with(&best.segments, |inside, s, r, y| inside + ask(lattice, asked, s, r, y))?;

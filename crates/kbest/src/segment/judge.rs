@@ -9,8 +9,8 @@
 //!
 //! `sum[t][y]` are the node scores of label `y` before position `t`, added from the left in `f64`; parts that are absent are
 //! not added. Scores of where a segment begins and ends are part of these sums: what is subtracted is `sum[s][y] - begin[s][y]`,
-//! what is added `sum[r][y] + end[r - 1][y]`, each computed once. Every step adds something fixed to what came before, so rounding is monotone along the whole sum: a forward
-//! pass that takes maxima at each step finds the largest *judge's* score, bit for bit. And because `sum[r][y]` comes last,
+//! what is added `sum[r][y] + end[r - 1][y]`, each computed once. Every step adds something fixed to what came before, so rounding
+//! is monotone along the whole sum: a forward pass that takes maxima at each step finds the largest *judge's* score, bit for bit. And because `sum[r][y]` comes last,
 //! the maximum over lengths is one over `inside`: a max-plus convolution. `f64` keeps sums over long inputs accurate where
 //! scores are `f32`. Record: `docs/decisions/0013-judge-of-segments.md`.
 

@@ -99,7 +99,8 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     /// position is `s`, `end[t * L + label]` to one whose last position is `t`. They cost no decoder anything.
     ///
     /// # Errors
-    /// [`Error::Shape`]; [`Error::IllegalScore`] for a score that is not finite (to forbid, see [`SegmentLattice::forbid`]).
+    /// [`Error::Shape`]; [`Error::IllegalScore`] for a score that is not finite (to forbid, see [`SegmentLattice::forbid`]);
+    /// [`Error::Range`].
     pub fn with_boundaries(
         mut self,
         begin: impl Into<Held<'a, [S]>>,
@@ -120,7 +121,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.magnitudes[2] =
             boundaries.iter().map(|scores| S::largest_magnitude(scores).map_or(0.0, Score::to_f64)).sum();
         self.boundaries = Some(boundaries);
-        Ok(self.changed())
+        self.changed().in_range()
     }
 
     /// Sets the scores of lengths, `W x L` row-major: `durations[(length - 1) * L + label]`. No segment is longer than `W`.
@@ -182,7 +183,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         score: impl Fn(usize, usize, LabelId) -> S + Send + Sync + 'a,
     ) -> Result<Self> {
         let bounds = bounds.into();
-        let (longest, _) = self.check_rows("bounds of segment scores", &bounds)?;
+        let (longest, largest) = self.check_rows("bounds of segment scores", &bounds)?;
         if !(magnitude.is_finite() && magnitude >= 0.0) {
             return Err(Error::argument(
                 "magnitude of segment scores",
@@ -190,10 +191,12 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
                 magnitude,
             ));
         }
-        self.magnitudes[1] = magnitude;
         self.longest = self.longest.min(longest);
         self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
-        self.changed().in_range()
+        self.magnitudes[1] = magnitude.max(largest); // bounds are added up like scores, so their sums must be in range, too
+        let mut checked = self.changed().in_range()?;
+        checked.magnitudes[1] = magnitude;
+        Ok(checked)
     }
 
     /// Says that the function of [`SegmentLattice::with_score_function`] takes a microsecond or so. Of a short sequence
@@ -300,7 +303,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
 
     /// The score of one segment besides node scores and duration; 0 if there is none.
     #[inline]
-    pub fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {
+    pub(crate) fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {
         let length = end - start;
         match &self.explicit {
             Explicit::None => S::ZERO,
@@ -327,6 +330,12 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     pub fn is_on_demand(&self) -> bool {
         matches!(self.explicit, Explicit::Function { .. })
     }
+}
+
+/// How many segments of at most this length there are, labels apart.
+pub(super) fn spans(positions: usize, longest: usize) -> usize {
+    let longest = longest.min(positions);
+    longest.saturating_mul(positions - longest) + longest * (longest + 1) / 2
 }
 
 fn at_least_one(longest: usize) -> Result<()> {

@@ -46,6 +46,9 @@ impl Default for LearnedEstimate {
 
 impl LearnedEstimate {
     /// What a segment and all that follows it are expected to score, the edge into it not counted.
+    ///
+    /// # Panics
+    /// If the lattice cannot have such a segment.
     pub fn completion<S: Float>(&self, lattice: &SegmentLattice<'_, S>, segment: Segment) -> f64 {
         let Segment { start, end, label } = segment;
         let (labels, y) = (self.once.len(), label as usize);

@@ -9,7 +9,7 @@
 //! needs no slack, and all forward scores stay exact. Where more than half would have to be done anyway, bounds rest for a
 //! while, so that trying them costs a few hundredths at most. **Flat tails.** If no length is too long, and from some length on all
 //! score the same, starts that lie further back are merged into one running maximum: without durations and a longest
-//! segment the whole takes `T L`. **What is forbidden.** A position that a label may not cover, or a boundary that must be,
+//! segment this takes `T L`, besides the edges. **What is forbidden.** A position that a label may not cover, or a boundary that must be,
 //! kills all starts before it for good, each once.
 
 use super::SegmentLattice;
@@ -22,7 +22,7 @@ use crate::label::LabelId;
 /// Durations as the convolution reads them, for eight labels at a time.
 #[derive(Debug, Default)]
 struct Durations {
-    rows: Vec<Octet>, // a group after another: from the longest (and `ENDS - 1` longer ones, forbidden) to 1
+    rows: Vec<Octet>, // a group after another: from the longest (and `ENDS - 1` longer ones: forbidden, or the tail) to 1
     of_block: Vec<Octet>, // as `rows`: the largest of the next `BLOCK + ENDS - 1` rows; empty without bounds
     of_part: Vec<Octet>, // likewise, of the next `PART + ENDS - 1` rows
     count: usize,     // rows of a group
@@ -239,14 +239,7 @@ impl<S: Float> Inside<S> for Convolved<'_, '_, S> {
             let mut best = lengths.tile[group][r - from - 1];
             for s in from + 1..r {
                 let start = &lengths.starts[group * lengths.positions + s];
-                // A length that is not among the rows is in the tail, or too long.
-                best = match r - s {
-                    length if length <= lengths.durations.count => {
-                        larger(&best, &plus(start, lengths.duration(group, length)))
-                    }
-                    _ if lengths.flat => larger(&best, &plus(start, &lengths.durations.tail[group])),
-                    _ => best,
-                };
+                best = larger(&best, &plus(start, lengths.duration(group, r - s)));
             }
             peak.copy_from_slice(&best[..peak.len()]);
         }

@@ -8,8 +8,8 @@
 //!
 //! **Cost.** Rules are stored as rules: a scheme takes 12 bytes per label, and a pair is checked in constant time.
 //! Constrained edges are built once per model. Sparse edges become edges in classes, in time and memory of `L` plus the
-//! exceptions; dense ones take `L^2` steps and are sparse afterwards if few pairs are left, otherwise a matrix. **When not.** Constraints that depend on the position (known labels, labels that a dictionary allows) belong
-//! in the lattice ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
+//! exceptions; dense ones take `L^2` steps and are sparse afterwards if few pairs are left, otherwise a matrix.
+//! **When not.** Constraints that depend on the position (known labels, labels that a dictionary allows) belong in the lattice ([`Lattice::allow`](crate::Lattice::allow), [`Lattice::force`](crate::Lattice::force)).
 //!
 //! ```
 //! use kbest::scheme::Tagging;

@@ -479,6 +479,7 @@ fn pruning_drops_weights_and_features() {
         end: None,
         label_parts: None,
         voters: None,
+        calibration: None,
         text_format: Some(TextFormat::new(Format::Jsonl)),
         about: vec![("a".into(), "b".into())],
     })
@@ -604,6 +605,7 @@ fn measure_loading() {
         end: None,
         label_parts: None,
         voters: None,
+        calibration: None,
         text_format: None,
         about: vec![],
     })

@@ -8,9 +8,9 @@
 //! | `known` | the label that the text had most often in the training data | the text is known |
 //! | `lexicon` | the lexicons (files) that contain the text | one does |
 //! | `similar` | the label of the most similar known segment, and how similar it is (cosine of TF-IDF vectors, in steps) | at least 0.3 |
-//! | `ends` | first and last word | two or more words |
-//! | `around` | the words before and after the segment | always |
-//! | `shape` | the shapes of its tokens | always |
+//! | `ends` | first and last word | two or more words, seen as often |
+//! | `around` | the words before and after the segment | seen as often |
+//! | `shape` | the shapes of its tokens | seen as often |
 //! | `line` | whether it begins a line, ends one, and lies in one | lines are known |
 //!
 //! Words are folded (lower case, digits `0`) and stripped of punctuation at both ends, so `Chicago,` is `chicago`; shapes keep
@@ -317,7 +317,8 @@ fn check_text_lists(keys: &Dictionary, texts: &Dictionary, starts: &[u32], featu
     for ((text, &start), &end) in texts.keys().zip(starts).zip(&starts[1..]) {
         let list = &features[start as usize..end as usize];
         let (mut own, mut known) = (0, 0);
-        for (i, &id) in list.iter().enumerate() {
+        let mut last = None; // lexicons come in rising order
+        for &id in list {
             let legal = match kinds[id as usize] {
                 Some(SegmentKind::Text) => {
                     own += 1;
@@ -327,7 +328,7 @@ fn check_text_lists(keys: &Dictionary, texts: &Dictionary, starts: &[u32], featu
                     known += 1;
                     true
                 }
-                Some(SegmentKind::Lexicon) => !list[..i].contains(&id),
+                Some(SegmentKind::Lexicon) => last.replace(id).is_none_or(|last| last < id),
                 _ => false,
             };
             if !legal || own > 1 || known > 1 {

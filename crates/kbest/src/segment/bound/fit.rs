@@ -21,7 +21,7 @@ use crate::label::LabelId;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// What weights are kept small by.
+/// The norm that keeps weights small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Norm {
     /// The sum of their magnitudes.
@@ -101,7 +101,8 @@ pub(super) fn fit(examples: &[Example], options: &FitOptions<'_>) -> Result<(Vec
     let started = Instant::now();
     let targets = || examples.iter().flat_map(|example| &example.inequalities).map(|one| one.target);
     let count = targets().count();
-    // The solver likes numbers near 1; the programme with all targets divided by a number has the solution divided by it.
+    // The solver likes numbers near 1. The programme with all targets divided by a number has the solution divided by it,
+    // if squares of weights count for that much more.
     let scale = (targets().map(f64::abs).sum::<f64>() / count.max(1) as f64).max(1e-9);
     let mut builder =
         Builder { options, programme: Programme::default(), weights: HashMap::new(), order: vec![], scale };
@@ -151,11 +152,11 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn weight(&mut self, weight: Weight, times: f64, row: &mut Row) {
-        let (programme, options) = (&mut self.programme, self.options);
+        let (programme, options, scale) = (&mut self.programme, self.options, self.scale);
         let order = &mut self.order;
         let variables = *self.weights.entry(weight).or_insert_with(|| {
             let made = match options.norm {
-                Norm::L2 => Variables::One(programme.variable(0.0, options.regularisation)),
+                Norm::L2 => Variables::One(programme.variable(0.0, options.regularisation * scale)),
                 Norm::L1 => {
                     let mut variable = || {
                         let variable = programme.variable(options.regularisation, 0.0);
@@ -233,7 +234,7 @@ impl Builder<'_> {
                     }
                 }
             }
-            // d = target - chain; cost >= |d| and >= d + penalty * (d - most).
+            // d = target - chain; cost >= |d|, and >= |d| + penalty * (d - most).
             let (difference, cost) = (self.programme.variable(0.0, 0.0), self.programme.variable(1.0, 0.0));
             row.push((difference, 1.0));
             self.programme.equal(row, target / self.scale);
@@ -241,7 +242,10 @@ impl Builder<'_> {
             self.programme.at_most(vec![(difference, 1.0), (cost, -1.0)], 0.0);
             self.programme.at_most(vec![(difference, -1.0), (cost, -1.0)], 0.0);
             let side = penalty * most / self.scale;
-            self.programme.at_most(vec![(difference, 1.0 + penalty), (cost, -1.0)], side);
+            self.programme.at_most(vec![(difference, penalty + 1.0), (cost, -1.0)], side);
+            if most < 0.0 {
+                self.programme.at_most(vec![(difference, penalty - 1.0), (cost, -1.0)], side);
+            }
             differences.push(difference);
         }
     }

@@ -1,7 +1,7 @@
 //! From unlabelled sequences to a bound: decode some of them exactly, imitate them with trees, fit the chain, and measure what
 //! came out on others.
 //!
-//! **Cost.** Each sequence is decoded exactly once or twice; trees and programme take seconds to minutes. Memory: the features
+//! **Cost.** Each sequence is decoded once or twice, by the exact search; trees and programme take seconds to minutes. Memory: the features
 //! of the sequences that are fitted on.
 
 use super::fit::{Example, FitOptions, FitSize, Norm, Weight, fit};
@@ -17,15 +17,15 @@ use std::collections::{HashMap, HashSet};
 /// How to learn a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundOptions {
-    /// What weights are kept small by.
+    /// The norm that keeps weights small.
     pub norm: Norm,
     /// By how much answers may fall short.
     pub delta: f64,
-    /// How much better than `delta` estimates shall be where they are fitted, so that they are good elsewhere.
+    /// How much better than `delta` estimates should be where they are fitted, so that they are good elsewhere.
     pub margin: f64,
     /// How much the size of weights counts beside the inexactness of estimates.
     pub regularisation: f64,
-    /// How much an estimate that is too low counts beside one that is too high.
+    /// How much more an estimate that is too low counts than one that is too high.
     pub penalty: f64,
     /// Variables for sums that inequalities share (section 4.1).
     pub sparse: bool,
@@ -282,7 +282,11 @@ impl Vocabulary {
     /// Trees that imitate the exact decoder; their questions are token features.
     fn trees(&self, seen: &[Seen], trees: usize, progress: &mut dyn FnMut(BoundProgress)) -> BoostedTrees {
         let numbered = |token: &Vec<u32>| -> Vec<u32> {
-            token.iter().filter_map(|feature| self.asked.get(feature).copied()).collect()
+            let mut numbers: Vec<u32> =
+                token.iter().filter_map(|feature| self.asked.get(feature).copied()).collect();
+            numbers.sort_unstable();
+            numbers.dedup(); // a question is whether a feature is there, not how often
+            numbers
         };
         let tokens: Vec<Vec<u32>> = seen.iter().flat_map(|one| &one.tokens).map(numbered).collect();
         let tokens: Vec<&[u32]> = tokens.iter().map(Vec::as_slice).collect();
@@ -340,6 +344,9 @@ fn measure<S: Float>(
     let (mut shortfalls, mut broken, mut explicit) = (vec![], 0, [0, 0]);
     for (done, &number) in numbers.iter().enumerate() {
         source.show(number as usize, &mut |lattice, features| {
+            if lattice.positions() == 0 {
+                return Ok(()); // no answer can fall short
+            }
             let exact = match SegmentDecoder::Auto.decode(lattice, 1, &mut scratch) {
                 Err(Error::NoPath) => return Ok(()),
                 answer => answer?,

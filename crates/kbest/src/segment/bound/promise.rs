@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// How often answers fell short of the best ones, on sequences that the bound was not fitted on.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promise {
     /// By how much an answer may fall short.
     pub delta: f64,
@@ -21,6 +21,13 @@ pub struct Promise {
 
 /// The confidence in `epsilon`.
 const CONFIDENCE: f64 = 0.95;
+
+impl Default for Promise {
+    /// Nothing measured, nothing promised.
+    fn default() -> Self {
+        Promise::measured(&[], 0.0)
+    }
+}
 
 impl Promise {
     /// From the shortfalls of sequences not fitted on.
@@ -41,7 +48,10 @@ impl Promise {
     pub(super) fn check(&self) -> Result<()> {
         let Promise { delta, epsilon, measured, failed, short, largest } = *self;
         let numbers = [delta, epsilon, largest].iter().all(|number| number.is_finite() && *number >= 0.0);
-        if numbers && epsilon <= 1.0 && failed <= short && short <= measured {
+        let counts = failed <= short && short <= measured;
+        let least = (failed as f64 / measured.max(1) as f64).max(upper_share(0, measured));
+        // Files may round.
+        if numbers && counts && epsilon <= 1.0 && epsilon >= least - 1e-6 {
             return Ok(());
         }
         Err(Error::shape(
@@ -102,5 +112,7 @@ mod tests {
         assert!(promise.epsilon > 0.25 && promise.check().is_ok());
         assert!(Promise { failed: 9, ..promise }.check().is_err());
         assert!(Promise { epsilon: f64::NAN, ..promise }.check().is_err());
+        assert!(Promise { epsilon: 0.25, ..promise }.check().is_err(), "more than was measured");
+        assert_eq!(Promise::default().epsilon, 1.0);
     }
 }

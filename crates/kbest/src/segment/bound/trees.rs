@@ -1,8 +1,9 @@
 //! The cheap classifier: boosted decision trees over the features of single tokens.
 //!
 //! **What.** Trees of depth 3. A node asks whether a feature is present; a leaf has a score for each label. The label of
-//! a token is the one whose scores in all trees add up to most. `grow.rs` learns them.
-//! **Cost.** Three look-ups and `L` additions per tree. **Why our own.** Record 0017: crates for boosting want dense matrices, which sparse text features are not.
+//! a token is the one whose scores in all trees add up to the largest sum. `grow.rs` learns them.
+//! **Cost.** Three look-ups and `L` additions per tree. **Why our own.** Record 0017: crates for boosting want dense
+//! matrices, which sparse text features are not.
 //!
 //! Druck, Narasimhan and Viola (2007), section 5: 46 trees of depth 3.
 

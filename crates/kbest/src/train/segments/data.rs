@@ -119,12 +119,14 @@ impl SegmentTrainingSet {
         min_frequency: u32,
         options: SegmentOptions,
     ) -> Result<Self> {
-        let sequences: Vec<&Sequence> = sequences.iter().filter(|sequence| !sequence.is_empty()).collect();
         if let Some(given) = options.longest.filter(|given| !(1..=LONGEST).contains(given)) {
             return Err(Error::argument("longest segment", format!("1 to {LONGEST}"), given));
         }
-        let gold_labels = sequences.iter().enumerate().map(|(i, sequence)| labels_of(i, sequence));
+        let numbered: Vec<(usize, &Sequence)> =
+            sequences.iter().enumerate().filter(|(_, sequence)| !sequence.is_empty()).collect();
+        let gold_labels = numbered.iter().map(|&(i, sequence)| labels_of(i, sequence));
         let gold_labels: Vec<Vec<&str>> = gold_labels.collect::<Result<_>>()?;
+        let sequences: Vec<&Sequence> = numbered.iter().map(|&(_, sequence)| sequence).collect();
         if gold_labels.is_empty() {
             return Err(Error::shape("training data", "at least one sequence", 0));
         }
@@ -147,7 +149,7 @@ impl SegmentTrainingSet {
         let names: Vec<&str> = labels.names().collect();
         let data: Vec<_> = sequences.iter().copied().zip(gold.iter().map(Vec::as_slice)).collect();
         let (features, leave_out) = features.build(&data, &names, |y| spelling.is_outside(y))?;
-        let widest = longest.iter().max().map_or(1, |&longest| longest as usize);
+        let widest = widest(&longest);
         let mut memory = SegmentMemory::default();
         let mut examples = Vec::new();
         for (i, ((sequence, gold), buffer)) in data.iter().zip(buffers).enumerate() {
@@ -205,7 +207,7 @@ impl SegmentTrainingSet {
 
     /// The longest segment of all.
     pub(super) fn widest(&self) -> usize {
-        self.longest.iter().max().map_or(1, |&longest| longest as usize)
+        widest(&self.longest)
     }
 
     /// The sequences.
@@ -222,6 +224,10 @@ impl SegmentTrainingSet {
     pub fn segments(&self) -> usize {
         self.examples.iter().map(|example| example.gold.len()).sum()
     }
+}
+
+fn widest(longest: &[u32]) -> usize {
+    longest.iter().max().map_or(1, |&longest| longest as usize)
 }
 
 fn labels_of(i: usize, sequence: &Sequence) -> Result<Vec<&str>> {
@@ -277,6 +283,15 @@ fn longest(
     for &(start, end, label) in gold.iter().flatten() {
         let seen = &mut longest[label as usize];
         *seen = (*seen).max((end - start) as u32);
+    }
+    if let Some((y, seen)) = (0..).zip(&longest).find(|(_, seen)| **seen as usize > LONGEST) {
+        let name = labels.name(y).unwrap_or_default();
+        let got = format!("{seen} positions of label {name}");
+        return Err(Error::argument(
+            "segments of the training data",
+            format!("at most {LONGEST} positions"),
+            got,
+        ));
     }
     let Some(given) = given else { return Ok(longest) };
     for (y, seen) in (0..).zip(&mut longest) {

@@ -273,14 +273,15 @@ impl<P: FnMut(SegmentParameter, f32)> Counting<'_, P> {
     /// Counts what `parts` have and `others` have not.
     fn count(&mut self, parts: &[Segment], others: &[Segment], by: f32) {
         for (i, &part) in parts.iter().enumerate() {
-            if !others.contains(&part) {
+            let same_start = others.binary_search_by_key(&part.start, |other| other.start).ok();
+            if same_start.is_none_or(|j| others[j] != part) {
                 self.segment(part, by);
             }
             if i > 0 {
-                let pair = [parts[i - 1], part];
-                let step = |two: &[Segment]| (two[0].label, two[1].label, two[1].start);
-                if !others.windows(2).any(|two| step(two) == step(&pair)) {
-                    self.edge(pair[0].label, part, by);
+                let before = parts[i - 1].label;
+                let step = |j: usize| (others[j - 1].label, others[j].label);
+                if same_start.is_none_or(|j| j == 0 || step(j) != (before, part.label)) {
+                    self.edge(before, part, by);
                 }
             }
         }
