@@ -63,8 +63,10 @@ pub(super) fn file_name(file: Option<&Path>) -> String {
 /// Refuses the heading of a candidate where a token should be.
 pub(super) fn refuse_candidates(sequence: &Sequence, file: &str, line: u64) -> Result<()> {
     let first = || {
-        let cells = (!sequence.is_empty()).then(|| sequence.cells(0).chain(sequence.label(0)));
-        cells.map(|cells| cells.collect::<Vec<_>>().join(" ")).unwrap_or_default()
+        // In columns its words are cells; in items, which have no blanks between fields, it is a label.
+        let cells = || sequence.cells(0).chain(sequence.label(0));
+        let may_be = !sequence.is_empty() && cells().any(|cell| cell.starts_with('#'));
+        if may_be { cells().collect::<Vec<_>>().join(" ") } else { String::new() }
     };
     let comment = sequence.source_lines().map(|line| line.text).find(|line| rank_of(line).is_some());
     let heading = match comment {
@@ -83,6 +85,9 @@ pub(super) fn refuse_candidates(sequence: &Sequence, file: &str, line: u64) -> R
 
 /// The rank in a line `# rank score`, with or without a probability.
 fn rank_of(line: &str) -> Option<usize> {
+    if !line.starts_with("# ") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["#", rank, score] | ["#", rank, score, _] if score.parse::<f64>().is_ok() => rank.parse().ok(),
