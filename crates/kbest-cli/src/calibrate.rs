@@ -8,8 +8,8 @@ use crate::text::{Data, read_labelled_for, threads};
 use crate::warning::warn;
 use clap::Args;
 use kbest::model::AnyModel;
-use kbest::train::{Calibrated, calibrate, calibrate_segments};
-use kbest::{Model, SegmentModel, Sequence};
+use kbest::Sequence;
+use kbest::train::{Calibrated, Product};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -117,12 +117,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let how = match loaded {
         AnyModel::Positions(model) => {
-            let (model, how) = positions(*model, &sequences, threads)?;
+            let (model, how) = calibrated(*model, &sequences, threads)?;
             model.save(output)?;
             how
         }
         AnyModel::Segments(model) => {
-            let (model, how) = segments(*model, &sequences, threads)?;
+            let (model, how) = calibrated(*model, &sequences, threads)?;
             model.save(output)?;
             how
         }
@@ -141,36 +141,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// A calibrated model of positions.
-pub(crate) fn positions(
-    model: Model,
+/// A calibrated model; what was done is noted in it, and `kbest inspect` shows it.
+pub(crate) fn calibrated<M: Product>(
+    model: M,
     sequences: &[Sequence],
     threads: usize,
-) -> kbest::Result<(Model, Calibrated)> {
+) -> kbest::Result<(M, Calibrated)> {
     let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", false));
-    let how = calibrate(&model, sequences, threads, &mut |_| progress.add(1))?;
-    let mut parts = Arc::into_inner(model).expect("the taggers that shared the model are gone").into_parts();
-    parts.calibration = Some(how.calibration.clone());
-    remark(&mut parts.about, &how);
-    Ok((Model::new(parts)?, how))
-}
-
-/// A calibrated model of segments.
-pub(crate) fn segments(
-    model: SegmentModel,
-    sequences: &[Sequence],
-    threads: usize,
-) -> kbest::Result<(SegmentModel, Calibrated)> {
-    let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", false));
-    let how = calibrate_segments(&model, sequences, threads, &mut |_| progress.add(1))?;
-    let mut parts = Arc::into_inner(model).expect("the taggers that shared the model are gone").into_parts();
-    parts.calibration = Some(how.calibration.clone());
-    remark(&mut parts.about, &how);
-    Ok((SegmentModel::new(parts)?, how))
-}
-
-/// Notes for human readers what was done, which `kbest inspect` shows.
-fn remark(about: &mut Vec<(String, String)>, how: &Calibrated) {
-    about.retain(|(name, _)| name != "calibration");
-    about.push(("calibration".into(), told(how)));
+    let how = M::calibrate(&model, sequences, threads, &mut |_| progress.add(1))?;
+    let model = Arc::into_inner(model).expect("the taggers that shared the model are gone");
+    Ok((model.with_calibration(how.calibration.clone(), &told(&how))?, how))
 }

@@ -6,10 +6,10 @@
 
 mod algorithm;
 mod beside;
-mod product;
 mod report;
 mod segments;
 
+use crate::calibrate::calibrated;
 use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
@@ -18,11 +18,10 @@ use beside::{Checkpoint, Lock};
 use clap::Args;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, OnHeldOut, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy, fingerprint,
-    fingerprint_of_sequences,
+    EpochEnd, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy,
+    fingerprint, fingerprint_of_sequences,
 };
 use kbest::{Error, Model, Sequence, Template};
-use product::Product;
 use report::{Pruned, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -216,9 +215,9 @@ impl Run<'_> {
         let model = polish(model, &mut report)?;
         let mut model = with_about(model, arguments, source, &standing)?;
         if let Some(sequences) = calibrate {
-            let (calibrated, how) = model.calibrated(sequences, cores)?;
+            let how;
+            (model, how) = calibrated(model, sequences, cores)?;
             report.calibrated(&how);
-            model = calibrated;
         }
         model.save(&arguments.model)?;
         checkpoint.remove();

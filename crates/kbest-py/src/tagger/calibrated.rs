@@ -1,10 +1,9 @@
 //! Taggers whose probabilities fit held-out data.
 
-use super::PyTagger;
+use super::{PyTagger, SharedModel};
 use crate::error;
-use crate::sequence;
-use kbest::Model;
-use kbest::train::calibrate;
+use kbest::train::Product;
+use kbest::{Result, Sequence};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -17,27 +16,21 @@ impl PyTagger {
         labels: &Bound<'_, PyAny>,
         threads: usize,
     ) -> PyResult<Self> {
-        let mut data = Vec::new();
-        let mut labels = labels.try_iter()?;
-        for (i, tokens) in sequences.try_iter()?.enumerate() {
-            let Some(own) = labels.next() else {
-                return Err(error::shape(py, "labels", format!("more than {i} sequences"), i));
-            };
-            let (sequence, dicts) = sequence::labelled(&tokens?, &own?, i)?;
-            self.check(py, dicts)?;
-            data.push(sequence);
-        }
-        if labels.next().is_some() {
-            return Err(error::shape(py, "labels", format!("{} sequences", data.len()), "more"));
-        }
+        let data = self.labelled(sequences, labels)?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores() } else { threads };
-        let fit = || {
-            let found = calibrate(self.model(), &data, threads, &mut |_| ())?;
-            let copy = Model::from_bytes(&self.model().to_bytes()?, "<model>")?;
-            Ok(copy.with_calibration(Some(found.calibration)))
+        let fit = || match &self.model {
+            SharedModel::Positions(model) => calibrated(model, &data, threads).map(SharedModel::Positions),
+            SharedModel::Segments(model) => calibrated(model, &data, threads).map(SharedModel::Segments),
         };
         let model = py.detach(fit).map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, Arc::new(model), self.constraints.clone(), &self.decoder)
+        Self::new(py, model, self.constraints.clone(), &self.decoder)
     }
+}
+
+/// A copy of the model with a calibration.
+fn calibrated<M: Product>(model: &Arc<M>, data: &[Sequence], threads: usize) -> Result<Arc<M>> {
+    let found = M::calibrate(model, data, threads, &mut |_| ())?;
+    let copy = M::from_bytes(&model.to_bytes()?, "<model>")?;
+    Ok(Arc::new(copy.with_calibration(found.calibration, "fitted in Python")?))
 }

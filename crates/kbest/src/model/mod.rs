@@ -232,13 +232,6 @@ impl Model {
         &self.parts.about
     }
 
-    /// The same model with another calibration, or without one.
-    #[must_use]
-    pub fn with_calibration(mut self, calibration: Option<Calibration>) -> Self {
-        self.parts.calibration = calibration;
-        self
-    }
-
     /// Splits the model into its parts.
     pub fn into_parts(self) -> ModelParts {
         self.parts

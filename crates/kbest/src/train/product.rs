@@ -1,0 +1,175 @@
+//! What training yields: a model of positions or of segments.
+
+use super::calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
+use super::{accuracy, segment_accuracy};
+use crate::columns::TextFormat;
+use crate::error::Result;
+use crate::marginal::Calibration;
+use crate::model::{Model, SegmentModel};
+use crate::sequence::Sequence;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model that training can write, read again and measure.
+pub trait Product: Sized + Send + Sync + 'static {
+    /// Writes its file.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io).
+    fn save(&self, path: &Path) -> Result<()>;
+
+    /// Writes its file with one more remark on its origin.
+    ///
+    /// # Errors
+    /// As for [`Product::save`].
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()>;
+
+    /// Reads a file of this kind of model.
+    ///
+    /// # Errors
+    /// As for [`Model::load`].
+    fn load(path: &Path) -> Result<Self>;
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// As for [`Model::to_bytes`].
+    fn to_bytes(&self) -> Result<Vec<u8>>;
+
+    /// A model from the bytes of its file; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self>;
+
+    /// The share of positions that it labels correctly.
+    ///
+    /// # Errors
+    /// Errors of tagging.
+    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
+
+    /// A calibration that fits these sequences, computed on this many threads.
+    ///
+    /// # Errors
+    /// As for [`calibrate`].
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated>;
+
+    /// The model with a calibration, and a remark on where it comes from.
+    ///
+    /// # Errors
+    /// As for [`Model::new`].
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self>;
+
+    /// The model with remarks on its origin.
+    ///
+    /// # Errors
+    /// As for [`Model::new`].
+    fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self>;
+}
+
+impl Product for Model {
+    fn save(&self, path: &Path) -> Result<()> {
+        Model::save(self, path)
+    }
+
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()> {
+        Model::save_with_remark(self, path, name, text)
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        Model::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        Model::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        Model::from_bytes(bytes, name)
+    }
+
+    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
+        accuracy(model, sequences, threads)
+    }
+
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated> {
+        calibrate(model, sequences, threads, on_temperature)
+    }
+
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self> {
+        let mut parts = self.into_parts();
+        note(&mut parts.about, remark);
+        parts.calibration = Some(calibration);
+        Model::new(parts)
+    }
+
+    fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
+        let mut parts = self.into_parts();
+        (parts.text_format, parts.about) = (Some(text), about);
+        Model::new(parts)
+    }
+}
+
+impl Product for SegmentModel {
+    fn save(&self, path: &Path) -> Result<()> {
+        SegmentModel::save(self, path)
+    }
+
+    fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()> {
+        SegmentModel::save_with_remark(self, path, name, text)
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        SegmentModel::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        SegmentModel::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        SegmentModel::from_bytes(bytes, name)
+    }
+
+    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
+        segment_accuracy(model, sequences, threads)
+    }
+
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated> {
+        calibrate_segments(model, sequences, threads, on_temperature)
+    }
+
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self> {
+        let mut parts = self.into_parts();
+        note(&mut parts.about, remark);
+        parts.calibration = Some(calibration);
+        SegmentModel::new(parts)
+    }
+
+    fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
+        let mut parts = self.into_parts();
+        (parts.text_format, parts.about) = (Some(text), about);
+        SegmentModel::new(parts)
+    }
+}
+
+/// Says, for human readers, where a calibration comes from.
+fn note(about: &mut Vec<(String, String)>, remark: &str) {
+    about.retain(|(name, _)| name != "calibration");
+    about.push(("calibration".into(), remark.into()));
+}
