@@ -184,7 +184,7 @@ fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result
     };
     let is_span = |name: &&str| layout.read(name).is_some_and(|tag| tag.role != Role::Outside);
     let others: Vec<&str> = names.iter().copied().filter(|name| *name != "O").collect();
-    if !others.is_empty() && !others.iter().any(|name| is_span(&name)) {
+    if !others.is_empty() && !others.iter().any(is_span) {
         return Err(Failure::Usage(format!(
             "--spans {said}: expected labels such as B-PER and I-PER, got {}; runs of the same label are counted by \
              --spans runs",
