@@ -8,7 +8,9 @@ mod telling;
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
+use crate::parallel::in_order;
 use crate::segments;
+use crate::text::threads;
 use clap::Args;
 use kbest::{Decode, Decoded, Decoder, Error, Lattice, MarginalScratch, Scratch, marginals};
 use serde::Serialize;
@@ -46,6 +48,9 @@ pub(crate) struct Arguments {
     /// of each position, `--marginals=all` all of them
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "chosen")]
     marginals: Option<String>,
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     /// Report the cost of each search: nodes opened, edges read, rounds
     #[arg(long)]
     counters: bool,
@@ -97,13 +102,14 @@ struct CountersLine<'a> {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
     let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
+    let threads = threads(arguments.threads)?;
     with_batch!(arguments.input.read()?, |batch| {
         let telling =
             Telling::new(arguments.labels.as_deref(), arguments.marginals.as_deref(), batch.labels())?;
         let batch = telling.constrain(batch, &arguments.constraints)?;
         match decoder {
-            _ if batch.is_segments() => segments::decode(&arguments.for_segments(&telling), &batch),
-            Some(decoder) => decode(arguments, &decoder, &batch, &telling),
+            _ if batch.is_segments() => segments::decode(&arguments.for_segments(threads, &telling), &batch),
+            Some(decoder) => decode(arguments, threads, &decoder, &batch, &telling),
             None => {
                 let problem =
                     "is for segments: expected a file with key `duration` or `segment`, got neither";
@@ -114,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl Arguments {
-    fn for_segments<'a>(&'a self, telling: &'a Telling) -> segments::Request<'a> {
+    fn for_segments<'a>(&'a self, threads: usize, telling: &'a Telling) -> segments::Request<'a> {
         segments::Request {
             telling,
             decoder: &self.decoder,
@@ -122,6 +128,7 @@ impl Arguments {
             width: self.width,
             k: self.k,
             counters: self.counters,
+            threads,
             output: self.output.as_deref(),
         }
     }
@@ -145,6 +152,7 @@ fn chosen(arguments: &Arguments) -> Result<Decoder> {
 
 fn decode<S: Scores>(
     arguments: &Arguments,
+    threads: usize,
     decoder: &Decoder,
     batch: &Batch<S>,
     telling: &Telling,
@@ -153,24 +161,32 @@ fn decode<S: Scores>(
     let mut output = Output::create(arguments.output.as_deref())?;
     let scrolling = arguments.output.is_none() && std::io::stdout().is_terminal();
     let progress = Progress::new(lattices.len(), scrolling);
-    let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
-    let (mut answer, mut sums) = (Decoded::default(), MarginalScratch::new());
     let mut failed = 0;
-    for lattice in &lattices {
-        let error = match decoder.decode_into(lattice, arguments.k, &mut scratch, &mut answer) {
-            Ok(()) => None,
-            Err(Error::NoPath) => Some(Error::NoPath.to_string()),
-            Err(error) => return Err(error.into()),
-        };
-        failed += usize::from(error.is_some());
-        let mut line = line(&answer, error, telling);
-        if telling.wants_probabilities() && line.error.is_none() {
-            add_probabilities(&mut line, lattice, &answer, telling, &mut sums)?;
+    let worker = || {
+        let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
+        let (mut answer, mut sums) = (Decoded::default(), MarginalScratch::new());
+        let lattices = &lattices;
+        move |item: usize| {
+            let error = match decoder.decode_into(&lattices[item], arguments.k, &mut scratch, &mut answer) {
+                Ok(()) => None,
+                Err(Error::NoPath) => Some(Error::NoPath.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            let has_answer = error.is_none();
+            let mut line = line(&answer, error, telling);
+            if telling.wants_probabilities() && has_answer {
+                add_probabilities(&mut line, &lattices[item], &answer, telling, &mut sums)?;
+            }
+            Ok((serde_json::to_vec(&line).map_err(std::io::Error::from)?, has_answer))
         }
-        serde_json::to_writer(&mut output, &line).map_err(std::io::Error::from)?;
+    };
+    in_order(lattices.len(), threads, worker, |(line, has_answer)| {
+        failed += usize::from(!has_answer);
+        output.write_all(&line)?;
         output.write_all(b"\n")?;
         progress.step();
-    }
+        Ok(())
+    })?;
     drop(progress);
     output.finish()?;
     match failed {

@@ -181,6 +181,10 @@ fn spans_have_types_texts_and_places() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(!stdout.contains("char_start") && stdout.contains("\"text\":\"Ada Lovelace\""), "{stdout}");
 
+    let (_, stdout, _) = here.run_with("tag -m model.kbest --spans --format text", "Ada Lovelace  wrote.\n");
+    let span = &json(&stdout)["spans"][0];
+    assert_eq!((span["char_start"].as_u64(), span["char_end"].as_u64()), (Some(0), Some(12)), "{stdout}");
+
     // Plain labels: runs, said aloud.
     here.write("plain.tsv", "12\tnumber\nHigh\tstreet\nStreet\tstreet\nLeeds\tcity\n\n");
     here.stdout("train plain.tsv -m plain.kbest -q");

@@ -142,7 +142,7 @@ impl<W: Write> Writer<W> {
         let heading = heading.as_deref();
         let out = &mut self.buffer;
         match self.options.text.format {
-            Format::Columns => {
+            Format::Columns | Format::Text | Format::Tokens => {
                 heading.into_iter().for_each(|heading| out.push_str(heading));
                 plain::write(out, sequence, columns, self.options.text.separator)?;
             }
@@ -183,7 +183,7 @@ impl<W: Write> Writer<W> {
         };
         let lengths = [labels.len(), confidences.len(), distributions.map_or(labels.len(), <[_]>::len)];
         match self.options.text.format {
-            Format::Columns | Format::Items => {
+            Format::Columns | Format::Items | Format::Text | Format::Tokens => {
                 self.begin(sequence, lengths)?;
                 let told = |label: &str, p: f64| format!("{label}/{p:.4}");
                 let mut columns: Vec<Vec<String>> =

@@ -56,35 +56,50 @@ struct Step {
     part: u32,
 }
 
+/// The parts that several labels have, but not all, in the order of their first occurrence; and lists of those of each label.
+fn shared_parts(labels: &LabelSet) -> (Interner, Vec<u32>, Vec<u32>) {
+    let split = |name: &str| -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
+            if !parts.iter().any(|known| known == part) {
+                parts.push(part.to_owned());
+            }
+        }
+        parts
+    };
+    let mut counts: HashMap<String, usize, FixedState> = HashMap::default();
+    for part in labels.names().flat_map(split) {
+        *counts.entry(part).or_default() += 1;
+    }
+    let shared = |part: &String| (2..labels.len()).contains(&counts[part]);
+    let (mut numbers, mut starts, mut list) = (Interner::default(), vec![0], Vec::new());
+    for name in labels.names() {
+        let parts = split(name);
+        let shared = parts.iter().filter(|part| shared(part));
+        list.extend(shared.map_while(|part| numbers.insert(part.as_bytes())));
+        starts.push(list.len() as u32);
+    }
+    (numbers, starts, list)
+}
+
 impl LabelParts {
     /// The parts found in names split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
     /// there are none.
     pub fn from_names(labels: &LabelSet) -> Option<Self> {
-        let split = |name: &str| -> Vec<String> {
-            let mut parts: Vec<String> = Vec::new();
-            for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
-                if !parts.iter().any(|known| known == part) {
-                    parts.push(part.to_owned());
-                }
-            }
-            parts
-        };
-        let mut counts: HashMap<String, usize, FixedState> = HashMap::default();
-        for part in labels.names().flat_map(split) {
-            *counts.entry(part).or_default() += 1;
-        }
-        let shared = |part: &String| (2..labels.len()).contains(&counts[part]);
-        let (mut numbers, mut starts, mut list) = (Interner::default(), vec![0], Vec::new());
-        for name in labels.names() {
-            list.extend(
-                split(name)
-                    .iter()
-                    .filter(|part| shared(part))
-                    .map_while(|part| numbers.insert(part.as_bytes())),
-            );
-            starts.push(list.len() as u32);
-        }
+        let (numbers, starts, list) = shared_parts(labels);
         if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() }
+    }
+
+    /// The name of each part, if these are the parts found in the names of the labels; otherwise one that they may be called by,
+    /// such as `part 3`.
+    pub fn names(&self, labels: &LabelSet) -> Vec<String> {
+        let (numbers, starts, list) = shared_parts(labels);
+        let same = numbers.len() == self.parts && starts == self.starts && list == self.list;
+        let name = |part: usize| match same {
+            true => String::from_utf8_lossy(numbers.keys().at(part as u32)).into_owned(),
+            false => format!("part {part}"),
+        };
+        (0..self.parts).map(name).collect()
     }
 
     /// From lists of parts: those of label `y` are `list[starts[y]..starts[y + 1]]`.
