@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    fn echo(sequence: &Sequence, out: &mut Vec<u8>) -> Result<()> {
+    fn echo(sequence: &Sequence, _: u64, out: &mut Vec<u8>) -> Result<()> {
         assert_ne!(sequence.cell(0, 0), Some("panic"), "too much");
         (0..sequence.len()).for_each(|t| out.extend(sequence.cell(t, 0).unwrap().bytes()));
         out.push(b'\n');
