@@ -3,6 +3,8 @@
 //! All input is checked before the first line is written. A sequence without a legal path does not stop the run: its
 //! line has no paths and gives the reason, and the exit code is 1.
 
+mod telling;
+
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
@@ -10,10 +12,11 @@ use crate::parallel::in_order;
 use crate::segments;
 use crate::text::threads;
 use clap::Args;
-use kbest::{Decode, Decoded, Decoder, Error, Scratch};
+use kbest::{Decode, Decoded, Decoder, Error, Lattice, MarginalScratch, Scratch, marginals};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+pub(crate) use telling::{Distributions, Label, Labels, Telling, rounded};
 
 /// Find the best paths through score arrays; one JSON line per sequence
 #[derive(Debug, Args)]
@@ -34,6 +37,17 @@ pub(crate) struct Arguments {
     /// Width of beam: labels kept per position [default: 8]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
+    /// Names of the labels, to be written instead of numbers: a file with one per line, or a list `A,B,...`
+    #[arg(long, value_name = "NAMES")]
+    labels: Option<String>,
+    /// Allow only label sequences that RULE allows, by the names of the labels: a scheme (auto, iob1, iob2, ioe1, ioe2,
+    /// iobes, bilou, bmes) or a transition file; may be repeated, then all rules apply
+    #[arg(long, value_name = "RULE", requires = "labels")]
+    constraints: Vec<String>,
+    /// Add the probability of each path and of each of its labels; `--marginals=3` also gives the three likeliest labels
+    /// of each position, `--marginals=all` all of them
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "chosen")]
+    marginals: Option<String>,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -49,6 +63,7 @@ const EXAMPLE: &str = "\
 Examples:
   kbest decode lattice.npz -k 5 > paths.jsonl
   kbest decode nodes.npy --edges edges.npy
+  kbest decode lattice.npz --labels labels.txt --constraints iob2 --marginals
 
 Exit code 1 if a sequence has no legal path.";
 
@@ -56,6 +71,8 @@ Exit code 1 if a sequence has no legal path.";
 #[derive(Serialize)]
 struct Line<'a, S> {
     paths: Vec<PathLine<'a, S>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distributions: Option<Distributions<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     decoder: &'static str,
@@ -66,8 +83,12 @@ struct Line<'a, S> {
 
 #[derive(Serialize)]
 struct PathLine<'a, S> {
-    labels: &'a [u32],
+    labels: Labels<'a>,
     score: S,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marginals: Option<Vec<f64>>,
 }
 
 #[derive(Serialize)]
@@ -82,19 +103,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
     let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
     let threads = threads(arguments.threads)?;
-    with_batch!(arguments.input.read()?, |batch| match decoder {
-        _ if batch.is_segments() => segments::decode(&arguments.for_segments(threads), &batch),
-        Some(decoder) => decode(arguments, threads, &decoder, &batch),
-        None => {
-            let problem = "is for segments: expected a file with key `duration` or `segment`, got neither";
-            Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
+    with_batch!(arguments.input.read()?, |batch| {
+        let telling =
+            Telling::new(arguments.labels.as_deref(), arguments.marginals.as_deref(), batch.labels())?;
+        let batch = telling.constrain(batch, &arguments.constraints)?;
+        match decoder {
+            _ if batch.is_segments() => segments::decode(&arguments.for_segments(threads, &telling), &batch),
+            Some(decoder) => decode(arguments, threads, &decoder, &batch, &telling),
+            None => {
+                let problem =
+                    "is for segments: expected a file with key `duration` or `segment`, got neither";
+                Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
+            }
         }
     })
 }
 
 impl Arguments {
-    fn for_segments(&self, threads: usize) -> segments::Request<'_> {
+    fn for_segments<'a>(&'a self, threads: usize, telling: &'a Telling) -> segments::Request<'a> {
         segments::Request {
+            telling,
             decoder: &self.decoder,
             heuristic: self.heuristic.as_deref(),
             width: self.width,
@@ -127,6 +155,7 @@ fn decode<S: Scores>(
     threads: usize,
     decoder: &Decoder,
     batch: &Batch<S>,
+    telling: &Telling,
 ) -> Result<()> {
     let lattices = batch.lattices()?;
     let mut output = Output::create(arguments.output.as_deref())?;
@@ -135,7 +164,7 @@ fn decode<S: Scores>(
     let mut failed = 0;
     let worker = || {
         let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
-        let mut answer = Decoded::default();
+        let (mut answer, mut sums) = (Decoded::default(), MarginalScratch::new());
         let lattices = &lattices;
         move |item: usize| {
             let error = match decoder.decode_into(&lattices[item], arguments.k, &mut scratch, &mut answer) {
@@ -144,8 +173,11 @@ fn decode<S: Scores>(
                 Err(error) => return Err(error.into()),
             };
             let has_answer = error.is_none();
-            let line = serde_json::to_vec(&line(&answer, error)).map_err(std::io::Error::from)?;
-            Ok((line, has_answer))
+            let mut line = line(&answer, error, telling);
+            if telling.wants_probabilities() && has_answer {
+                add_probabilities(&mut line, &lattices[item], &answer, telling, &mut sums)?;
+            }
+            Ok((serde_json::to_vec(&line).map_err(std::io::Error::from)?, has_answer))
         }
     };
     in_order(lattices.len(), threads, worker, |(line, has_answer)| {
@@ -163,8 +195,13 @@ fn decode<S: Scores>(
     }
 }
 
-fn line<S: Scores>(answer: &Decoded<S>, error: Option<String>) -> Line<'_, S> {
-    let paths = answer.paths.iter().map(|path| PathLine { labels: &path.labels, score: path.score });
+fn line<'a, S: Scores>(answer: &'a Decoded<S>, error: Option<String>, telling: &'a Telling) -> Line<'a, S> {
+    let paths = answer.paths.iter().map(|path| PathLine {
+        labels: telling.labels(&path.labels),
+        score: path.score,
+        probability: None,
+        marginals: None,
+    });
     let counters = answer.counters.as_ref().map(|counters| CountersLine {
         nodes: counters.nodes,
         edges: counters.edges,
@@ -173,9 +210,29 @@ fn line<S: Scores>(answer: &Decoded<S>, error: Option<String>) -> Line<'_, S> {
     });
     Line {
         paths: if error.is_some() { vec![] } else { paths.collect() },
+        distributions: None,
         error,
         decoder: answer.decoder,
         exact: answer.exact,
         counters,
     }
+}
+
+/// Adds the probabilities of paths and labels, by forward-backward.
+fn add_probabilities<'a, S: Scores>(
+    line: &mut Line<'a, S>,
+    lattice: &Lattice<'_, S>,
+    answer: &Decoded<S>,
+    telling: &'a Telling,
+    scratch: &mut MarginalScratch,
+) -> Result<()> {
+    let sums = marginals(lattice, scratch)?;
+    for (told, path) in line.paths.iter_mut().zip(&answer.paths) {
+        told.probability = Some(sums.path_log_probability(&path.labels)?.exp());
+        let sure = path.labels.iter().enumerate().map(|(t, &y)| rounded(sums.node(t)[y as usize]));
+        told.marginals = Some(sure.collect());
+    }
+    line.distributions =
+        telling.distributions(|| (0..sums.positions()).flat_map(|t| sums.node(t).iter().copied()).collect());
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! (`kbest decode ... | head`) is not an error.
 
 mod bench;
+mod calibrate;
 mod convert;
 mod decode;
 mod decoders;
@@ -19,20 +20,22 @@ mod learn_bound;
 mod output;
 mod parallel;
 mod segments;
+mod shell;
 mod svg;
 mod table;
 mod tag;
 mod text;
 mod train;
+mod warning;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::{Failure, Result};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Exact sequence labelling with thousands of labels: 1-best and k-best, fast.
 #[derive(Debug, Parser)]
-#[command(name = "kbest", version, propagate_version = true, after_help = EXAMPLE)]
+#[command(name = "kbest", version, propagate_version = true, max_term_width = 80, after_help = EXAMPLE)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -61,12 +64,15 @@ enum Command {
     Tag(tag::Arguments),
     Evaluate(evaluate::Arguments),
     Explain(explain::Arguments),
+    Calibrate(calibrate::Arguments),
     Inspect(inspect::Arguments),
     LearnBound(learn_bound::Arguments),
     Convert(convert::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
     Demo(demo::Arguments),
+    Completions(shell::Completions),
+    Man(shell::Manual),
 }
 
 fn run(command: &Command) -> Result<()> {
@@ -77,12 +83,15 @@ fn run(command: &Command) -> Result<()> {
         Command::Tag(arguments) => tag::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
+        Command::Calibrate(arguments) => calibrate::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::LearnBound(arguments) => learn_bound::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Completions(arguments) => shell::completions(arguments, Arguments::command()),
+        Command::Man(arguments) => shell::manual(arguments, Arguments::command()),
     }
 }
 

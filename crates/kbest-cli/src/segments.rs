@@ -1,11 +1,15 @@
 //! `kbest decode` on lattices of segments.
 
+use crate::decode::{Distributions, Label, Labels, Telling, rounded};
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Scores};
 use crate::output::{Output, Progress};
 use crate::parallel::in_order;
 use kbest::Error;
-use kbest::segment::{Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentScratch};
+use kbest::segment::{
+    Estimate, Guarantee, Segment, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentLattice,
+    SegmentMarginals, SegmentScratch, Segmentation,
+};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -13,6 +17,7 @@ use std::path::Path;
 /// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
+    pub(crate) telling: &'a Telling,
     pub(crate) decoder: &'a str,
     pub(crate) heuristic: Option<&'a str>,
     pub(crate) width: Option<usize>,
@@ -24,8 +29,10 @@ pub(crate) struct Request<'a> {
 
 /// A line of output.
 #[derive(Serialize)]
-struct Line<S> {
-    paths: Vec<PathLine<S>>,
+struct Line<'a, S> {
+    paths: Vec<PathLine<'a, S>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distributions: Option<Distributions<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     decoder: &'static str,
@@ -36,10 +43,15 @@ struct Line<S> {
 }
 
 #[derive(Serialize)]
-struct PathLine<S> {
-    segments: Vec<(usize, usize, u32)>,
-    labels: Vec<u32>,
+struct PathLine<'a, S> {
+    segments: Vec<(usize, usize, Label<'a>)>,
+    labels: Labels<'a>,
     score: S,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f64>,
+    /// Of each segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marginals: Option<Vec<f64>>,
 }
 
 /// A guarantee as JSON has it.
@@ -111,9 +123,10 @@ pub(crate) fn decode<S: Scores>(request: &Request<'_>, batch: &Batch<S>) -> Resu
         let lattices = &lattices;
         move |item: usize| {
             let line = match decoder.decode(&lattices[item], request.k, &mut scratch) {
-                Ok(answer) => line(answer, request.counters),
+                Ok(answer) => line(&answer, &lattices[item], request)?,
                 Err(Error::NoPath) => Line {
                     paths: vec![],
+                    distributions: None,
                     error: Some(Error::NoPath.to_string()),
                     decoder: decoder.name(),
                     exact: true,
@@ -141,18 +154,37 @@ pub(crate) fn decode<S: Scores>(request: &Request<'_>, batch: &Batch<S>) -> Resu
     }
 }
 
-fn line<S: Scores>(answer: SegmentDecoded<S>, counters: bool) -> Line<S> {
-    let path = |found: &kbest::segment::Segmentation<S>| PathLine {
-        segments: found.segments.iter().map(|part| (part.start, part.end, part.label)).collect(),
-        labels: found.labels(),
-        score: found.score,
+fn line<'a, S: Scores>(
+    answer: &SegmentDecoded<S>,
+    lattice: &SegmentLattice<'_, S>,
+    request: &Request<'a>,
+) -> Result<Line<'a, S>> {
+    let telling = request.telling;
+    let sums = match telling.wants_probabilities() {
+        true => Some(SegmentMarginals::new(lattice)?),
+        false => None,
     };
-    Line {
+    let path = |found: &Segmentation<S>| PathLine {
+        segments: found
+            .segments
+            .iter()
+            .map(|part| (part.start, part.end, telling.label(part.label)))
+            .collect(),
+        labels: telling.labels(found.labels()),
+        score: found.score,
+        probability: sums.as_ref().map(|sums| sums.log_probability(found.score.to_f64()).exp()),
+        marginals: sums.as_ref().map(|sums| {
+            let sure = |part: &Segment| rounded(sums.segment(part.start, part.end, part.label).min(1.0));
+            found.segments.iter().map(sure).collect()
+        }),
+    };
+    Ok(Line {
         paths: answer.segmentations.iter().map(path).collect(),
+        distributions: sums.as_ref().and_then(|sums| telling.distributions(|| sums.labels())),
         error: None,
         decoder: answer.decoder,
         exact: answer.guarantee == Guarantee::Exact,
         guarantee: answer.guarantee.into(),
-        counters: counters.then(|| answer.counters.into()),
-    }
+        counters: request.counters.then(|| answer.counters.into()),
+    })
 }

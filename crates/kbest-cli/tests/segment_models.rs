@@ -90,7 +90,7 @@ fn addresses_from_end_to_end() {
         for span in line["spans"].as_array().unwrap() {
             let [start, end] = ["start", "end"].map(|name| span[name].as_u64().unwrap() as usize);
             assert!(at <= start && start < end && end <= tokens.len());
-            assert!(labels[start..end].iter().all(|label| label == span["label"].as_str().unwrap()));
+            assert!(labels[start..end].iter().all(|label| label == span["type"].as_str().unwrap()));
             let words: Vec<&str> = tokens[start..end].iter().map(|token| token.as_str().unwrap()).collect();
             assert_eq!(span["text"].as_str().unwrap(), words.join(" "));
             assert!((0.0..=1.0).contains(&span["probability"].as_f64().unwrap()));

@@ -43,6 +43,12 @@ impl Seen {
         })
     }
 
+    /// The same with the probabilities of a calibrated model.
+    pub(crate) fn with_marginals(mut self, marginals: Vec<f64>) -> Self {
+        self.marginals = marginals;
+        self
+    }
+
     pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let seen = PyDict::new(py);
         seen.set_item("plan", self.plan)?;

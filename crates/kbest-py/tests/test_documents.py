@@ -61,7 +61,7 @@ def blocks(path: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/from-sklearn-crfsuite.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/from-sklearn-crfsuite.md", "docs/network-scores.md"])
 def test_pages(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(blocks(page), page) > 0, "the page has examples"

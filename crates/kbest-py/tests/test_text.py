@@ -310,3 +310,38 @@ def test_mistakes_in_calls(tagger):
         tagger.kbest(["the"], 0)
     with pytest.raises(errors.UnsupportedError):
         tagger.using(decoder="carpediem").kbest(["the"], 2)
+
+
+def test_calibrated_probabilities_agree_with_the_command_line(tagger, tmp_path):
+    held_out = corpus(200, 12)
+    calm = tagger.calibrated(*held_out)
+    assert tagger.calibration is None and calm.calibration[0] > 0
+    assert calm.tag_batch(X) == tagger.tag_batch(X)
+    for tokens in X[:5]:
+        sure = calm.marginals(tokens)
+        np.testing.assert_allclose(sure.sum(axis=1), 1.0, atol=1e-9)
+        best = calm.kbest(tokens, 1, probabilities=True)[0]
+        own = [sure[t, calm.labels.index(label)] for t, label in enumerate(best.labels)]
+        np.testing.assert_allclose(best.confidences, own, atol=1e-12)
+        np.testing.assert_allclose(calm.explain(tokens).marginals, sure, atol=1e-12)
+    again = pickle.loads(pickle.dumps(calm))
+    assert again.calibration == calm.calibration
+    np.testing.assert_array_equal(again.marginals(X[0]), calm.marginals(X[0]))
+    with pytest.raises(errors.ShapeError, match="labels"):
+        tagger.calibrated(held_out[0], held_out[1][:-1])
+    program = os.environ.get("KBEST_PROGRAM") or next(
+        (str(p) for p in [ROOT / "target/debug/kbest", ROOT / "target/release/kbest"] if p.exists()), None
+    )
+    if program is None:
+        pytest.skip("the command line is not built")
+    calm.save(tmp_path / "calm.kbest")
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps({"tokens": x}) + "\n" for x in X))
+    tagged = subprocess.run(
+        [program, "tag", "-m", tmp_path / "calm.kbest", "--marginals=all", tmp_path / "text.jsonl"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for tokens, line in zip(X, tagged.stdout.splitlines()):
+        for row, told in zip(calm.marginals(tokens), json.loads(line)["distributions"]):
+            np.testing.assert_allclose(row, [told[label] for label in calm.labels], atol=6e-5)

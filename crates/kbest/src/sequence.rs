@@ -99,7 +99,7 @@ impl Sequence {
 
     /// The other keys of the object that the sequence comes from, with their values as JSON, in order.
     #[cfg(feature = "json")]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
         let text = |span: Span| &self.text[span.start..span.end];
         self.keys.iter().map(move |&(key, value)| (text(key), text(value)))
     }

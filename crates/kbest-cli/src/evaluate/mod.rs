@@ -1,30 +1,42 @@
-//! `kbest evaluate`: accuracy of a model's labels, or of labels that are already in a file.
+//! `kbest evaluate`: how good a model's labels are, or labels that are already in files.
 
+mod by;
+mod counts;
+mod errors;
+mod files;
+mod report;
 mod segments;
 
 use crate::failure::{Failure, Result};
-use crate::output::{Counted, Output};
-use crate::text::{Bound, Constraints, Data, Tally, in_order, threads};
+use crate::output::{Counted, Output, keep_inputs};
+use crate::text::{Bound, Constraints, Data, Source, Suspicions, in_order, threads};
+use crate::warning::some_names;
+use by::By;
 use clap::Args;
-use kbest::columns::Reader;
+use counts::{Compared, Counts, Wanted};
+use errors::Place;
+use kbest::columns::{Format, Reader, TextFormat};
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::feature::Extractor;
 use kbest::model::AnyModel;
-use kbest::scheme::{Layout, Scheme, Tagging};
+use kbest::scheme::{Layout, Role, Scheme, Tagging};
 use kbest::{Decoder, Model, Sequence};
-use serde::Serialize;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Measure a model's accuracy on labelled text: tokens, sequences, spans, labels
+/// Measure how good labels are: tokens, sequences, spans, labels
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   kbest evaluate -m model.kbest test.tsv
   kbest evaluate -m model.kbest test.tsv --min-accuracy 0.93 --json
-  kbest tag -m model.kbest test.tsv | kbest evaluate
+  kbest evaluate -m model.kbest test.tsv --errors 50 -o report.txt
+  kbest evaluate -m model.kbest test.conllu --by upos --by feats
+  kbest evaluate gold.conllu --predicted tagged.conllu
+  kbest tag -m model.kbest --marginals test.tsv | kbest evaluate
 
-Without a model, the last two columns are compared: gold, then predicted, as conlleval does.
+Without a model, FILE and --predicted are compared; or, in a single file, the last two columns (gold, then predicted, as \
+conlleval does), or the lists `gold` and `tags` of JSONL. Probabilities that `kbest tag --marginals` has written are \
+measured, too.
 
 Exit code 1 if the result is below --min-accuracy or --min-f1.")]
 pub(crate) struct Arguments {
@@ -34,10 +46,23 @@ pub(crate) struct Arguments {
     /// The model, in any format that `kbest convert` reads
     #[arg(short, long, value_name = "MODEL")]
     model: Option<PathBuf>,
+    /// The same data with predicted labels, to be compared with FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    predicted: Option<PathBuf>,
     /// How labels encode spans: auto, none, runs (of the same label), conlleval (lenient), or a scheme applied
     /// strictly: iob1, iob2, ioe1, ioe2, iobes, bilou, bmes
     #[arg(long, value_name = "SCHEME", default_value = "auto")]
     spans: String,
+    /// Compute probabilities, too, and report how far they can be trusted (expected calibration error)
+    #[arg(long)]
+    marginals: bool,
+    /// List wrong tokens and spans in context, the surest first
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
+    errors: Option<usize>,
+    /// Break figures down by a column (from 1), by a field of CoNLL-U, by each feature (feats) or by the values of one
+    /// (such as Case); may be repeated
+    #[arg(long, value_name = "WHAT")]
+    by: Vec<String>,
     #[command(flatten)]
     constraints: Constraints,
     /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
@@ -48,7 +73,7 @@ pub(crate) struct Arguments {
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Number of labels to list, most frequent first
+    /// Number of labels, and of groups of --by, to list, most frequent first
     #[arg(long, value_name = "N", default_value_t = 20)]
     labels: usize,
     /// Number of confusions to list, most frequent first
@@ -65,6 +90,16 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Errors are listed with their probabilities.
+    fn needs_probabilities(&self) -> bool {
+        self.marginals || self.errors.is_some()
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -73,42 +108,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Usage(format!("{option}: expected a share from 0 to 1, got {least}")));
         }
     }
+    if let Some(output) = &arguments.output {
+        let files = [&arguments.file, &arguments.model, &arguments.predicted];
+        let inputs = files.into_iter().flatten().map(PathBuf::as_path);
+        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+    }
     let mut tally = None;
-    let evaluation = match &arguments.model {
+    let (mut counts, wanted) = match &arguments.model {
         Some(path) => match AnyModel::load(path)? {
             AnyModel::Positions(model) => {
                 arguments.bound.refuse_for_positions()?;
                 with_model(arguments, &Arc::new(*model))?
             }
             AnyModel::Segments(model) => {
-                let (evaluation, counted) = segments::with_model(arguments, &Arc::new(*model))?;
+                let (counts, wanted, counted) = segments::with_model(arguments, &Arc::new(*model))?;
                 tally = counted;
-                evaluation
+                (counts, wanted)
             }
         },
         None => {
             arguments.bound.refuse_for_positions()?;
-            two_columns(arguments)?
+            files::compare(arguments)?
         }
     };
-    if arguments.min_f1.is_some() && evaluation.spans().is_none() {
+    if arguments.min_f1.is_some() && counts.evaluation.spans().is_none() {
         return Err(Failure::Usage(
             "--min-f1: expected labels that encode spans (see --spans), got others".into(),
         ));
     }
-    let mut output = Output::create(None)?;
-    if arguments.json {
-        let report = Report { bound: tally, ..Report::of(&evaluation, arguments) };
-        serde_json::to_writer_pretty(&mut output, &report).map_err(std::io::Error::from)?;
-        writeln!(output)?;
-    } else {
-        write!(output, "{}", evaluation.report(arguments.labels, arguments.confusions))?;
-        if let Some(tally) = tally {
-            writeln!(output, "\n{tally}")?;
-        }
+    wanted.by.iter().zip(&counts.groups).try_for_each(|(by, groups)| groups.expect_some(by))?;
+    if let Some(errors) = &mut counts.errors {
+        errors.finish();
+    }
+    let mut output = Output::create(arguments.output.as_deref())?;
+    match arguments.json {
+        true => report::json(&mut output, &counts, &wanted, tally, arguments)?,
+        false => report::text(&mut output, &counts, &wanted, tally, arguments)?,
     }
     output.finish()?;
-    judge(arguments, &evaluation)
+    judge(arguments, &counts.evaluation)
 }
 
 /// Fails if accuracy or F1 is below the requested minimum.
@@ -129,50 +167,124 @@ fn judge(arguments: &Arguments, evaluation: &Evaluation) -> Result<()> {
 
 /// How spans are encoded: as requested, or as the names of the labels suggest.
 fn spans(arguments: &Arguments, names: &mut dyn Iterator<Item = &str>) -> Result<Option<Spans>> {
-    match arguments.spans.as_str() {
-        "auto" => Ok(Spans::detect(names)),
-        "none" => Ok(None),
-        "runs" => Ok(Some(Spans::Runs)),
-        "conlleval" => Ok(Some(Spans::Conlleval(Layout::default()))),
-        name => {
-            let layout = Tagging::detect(names).map_or_else(Layout::default, |tagging| tagging.layout);
-            Ok(Some(Spans::Strict(Tagging { scheme: Scheme::by_name(name)?, layout })))
-        }
+    let said = arguments.spans.as_str();
+    match said {
+        "auto" => return Ok(Spans::detect(names)),
+        "none" => return Ok(None),
+        "runs" => return Ok(Some(Spans::Runs)),
+        _ => {}
     }
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    let layout = Tagging::detect(&names).map_or_else(Layout::default, |tagging| tagging.layout);
+    let found = match said {
+        "conlleval" => Spans::Conlleval(layout),
+        name => Spans::Strict(Tagging { scheme: Scheme::by_name(name)?, layout }),
+    };
+    let is_span = |name: &&str| layout.read(name).is_some_and(|tag| tag.role != Role::Outside);
+    let others: Vec<&str> = names.iter().copied().filter(|name| *name != "O").collect();
+    if !others.is_empty() && !others.iter().any(is_span) {
+        return Err(Failure::Usage(format!(
+            "--spans {said}: expected labels such as B-PER and I-PER, got {}; runs of the same label are counted by \
+             --spans runs",
+            some_names(others.into_iter())
+        )));
+    }
+    Ok(Some(found))
 }
 
-fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<Evaluation> {
+/// What to break figures down by.
+fn by_of(arguments: &Arguments, format: &TextFormat) -> Result<Arc<[By]>> {
+    arguments.by.iter().map(|text| By::parse(text, format)).collect()
+}
+
+fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<(Counts, Wanted)> {
     let threads = threads(arguments.threads)?;
     let tagger = arguments.constraints.tagger(model, Decoder::by_name(&arguments.decoder)?)?;
+    let tagger = tagger.with_confidences(arguments.needs_probabilities());
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;
-    let spans = spans(arguments, &mut model.labels().names())?;
-    measure(&mut reader, spans, threads, |part| {
+    let wanted = Wanted {
+        spans: spans(arguments, &mut model.labels().names())?,
+        by: by_of(arguments, source.text_format())?,
+        errors: arguments.errors,
+    };
+    let suspicions = Suspicions::new(model.extractor(), &source, file);
+    let place = place(reader.file(), &source);
+    let counts = measure(&mut reader, &wanted, threads, |part| {
         let (mut tagger, model) = (tagger.another(), model.clone());
-        move |sequence: &Sequence, _: &mut Vec<u8>| {
+        let (suspicions, place) = (suspicions.clone(), place.clone());
+        move |sequence: &Sequence, line: u64, _: &mut Vec<u8>| {
+            files::refuse_candidates(sequence, &place.file, line)?;
+            suspicions.look(model.extractor(), sequence, line);
             let tagged = tagger.tag(sequence, 1)?;
             let labels = tagged.decoded.best().labels.iter();
-            let predicted: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
-            add(&part, sequence, &predicted, model.extractor())
+            let chosen: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
+            let gold: Vec<&str> =
+                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+            part.add(&Compared {
+                sequence,
+                place: place.at(line),
+                gold: &gold,
+                chosen: &chosen,
+                unknown: unknown_words(sequence, model.extractor()).as_deref(),
+                sure: tagged.confidences.first().map(Vec::as_slice),
+                segments: None,
+            })
         }
-    })
+    })?;
+    suspicions.conclude();
+    counts.expect_labels_of(
+        reader.file(),
+        |label| model.labels().id(label).is_some(),
+        model.labels().names(),
+    )?;
+    Ok((counts, wanted))
 }
 
-/// What one thread has counted.
-type Part = Arc<Mutex<Evaluation>>;
+/// The file that sequences come from.
+#[derive(Debug, Clone)]
+struct From {
+    file: String,
+    format: Format,
+}
+
+fn place(file: &str, source: &Source) -> From {
+    From { file: file.to_owned(), format: source.text_format().format }
+}
+
+impl From {
+    fn at(&self, line: u64) -> Place<'_> {
+        Place { file: &self.file, line, format: self.format }
+    }
+}
+
+/// What one thread counts.
+#[derive(Debug, Clone)]
+struct Part {
+    wanted: Wanted,
+    counts: Arc<Mutex<Counts>>,
+}
+
+impl Part {
+    fn add(&self, compared: &Compared<'_>) -> Result<()> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&self.wanted, compared)
+    }
+}
 
 /// Counts on many threads; `worker` makes what one thread does.
 fn measure<W>(
     reader: &mut Reader,
-    spans: Option<Spans>,
+    wanted: &Wanted,
     threads: usize,
     worker: impl Fn(Part) -> W,
-) -> Result<Evaluation>
+) -> Result<Counts>
 where
-    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+    W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + 'static,
 {
-    let part = |_| Arc::new(Mutex::new(Evaluation::new(spans)));
+    let part = |_| Part { wanted: wanted.clone(), counts: Arc::new(Mutex::new(Counts::new(wanted))) };
     let parts: Vec<Part> = (0..threads).map(part).collect();
     let workers = parts.iter().map(|part| worker(part.clone()));
     let progress = Counted::new("sequences", false);
@@ -180,138 +292,15 @@ where
         progress.add(answered.sequences);
         Ok(())
     })?;
-    let mut whole = Evaluation::new(spans);
-    for part in &parts {
-        whole.merge(&part.lock().unwrap_or_else(PoisonError::into_inner))?;
+    let mut whole = Counts::new(wanted);
+    for part in parts {
+        let mut counts = part.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        whole.merge(std::mem::replace(&mut counts, Counts::new(wanted)))?;
     }
     Ok(whole)
 }
 
-/// Compares the labels of one sequence with the right ones.
-fn add(part: &Part, sequence: &Sequence, predicted: &[&str], extractor: &Extractor) -> Result<()> {
-    let gold: Vec<&str> = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
-    let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = (0..sequence.len()).map(|t| extractor.knows_word(sequence.cell(t, 0)?));
-    match known.map(|known| known.map(|known| !known)).collect::<Option<Vec<bool>>>() {
-        Some(unknown) => part.add_knowing(&gold, predicted, &unknown)?,
-        None => part.add(&gold, predicted)?,
-    }
-    Ok(())
-}
-
-/// Gold and predicted labels from the last two columns.
-fn two_columns(arguments: &Arguments) -> Result<Evaluation> {
-    let file = arguments.file.as_deref();
-    let source = arguments.data.source(file, None)?;
-    if !source.is_columns() {
-        return Err(Failure::Usage(
-            "without --model: expected columns, the last two gold and predicted labels, got another format"
-                .into(),
-        ));
-    }
-    let mut reader = source.open_labelled(file)?;
-    let mut sequence = Sequence::new();
-    let mut pairs: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-    while reader.read_into(&mut sequence)? {
-        // The reader takes the last column as the label and ensures that there is one before it.
-        let before = |t: usize| sequence.cells(t).last().unwrap_or_default().to_owned();
-        let gold = (0..sequence.len()).map(before).collect();
-        let predicted = (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default().to_owned());
-        pairs.push((gold, predicted.collect()));
-    }
-    let mut names =
-        pairs.iter().flat_map(|(gold, predicted)| gold.iter().chain(predicted)).map(String::as_str);
-    let mut evaluation = Evaluation::new(spans(arguments, &mut names)?);
-    for (gold, predicted) in &pairs {
-        evaluation.add(gold, predicted)?;
-    }
-    Ok(evaluation)
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    tokens: u64,
-    accuracy: f64,
-    sequences: u64,
-    sequence_accuracy: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unknown_words: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unknown_word_accuracy: Option<f64>,
-    macro_f1: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<Tally>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spans: Option<SpanReport<'a>>,
-    labels: Vec<Row<'a>>,
-    confusions: Vec<Confusion<'a>>,
-}
-
-#[derive(Serialize)]
-struct SpanReport<'a> {
-    precision: f64,
-    recall: f64,
-    f1: f64,
-    types: Vec<Row<'a>>,
-}
-
-#[derive(Serialize)]
-struct Row<'a> {
-    name: &'a str,
-    precision: f64,
-    recall: f64,
-    f1: f64,
-    gold: u64,
-    predicted: u64,
-    right: u64,
-}
-
-#[derive(Serialize)]
-struct Confusion<'a> {
-    gold: &'a str,
-    predicted: &'a str,
-    count: u64,
-}
-
-impl<'a> From<&kbest::evaluate::Row<'a>> for Row<'a> {
-    fn from(row: &kbest::evaluate::Row<'a>) -> Self {
-        let tally = &row.tally;
-        Row {
-            name: row.name,
-            precision: tally.precision(),
-            recall: tally.recall(),
-            f1: tally.f1(),
-            gold: tally.gold,
-            predicted: tally.predicted,
-            right: tally.right,
-        }
-    }
-}
-
-impl<'a> Report<'a> {
-    fn of(evaluation: &'a Evaluation, arguments: &Arguments) -> Self {
-        let unknown = evaluation.unknown();
-        Report {
-            tokens: evaluation.tokens().all,
-            accuracy: evaluation.tokens().share(),
-            sequences: evaluation.sequences().all,
-            sequence_accuracy: evaluation.sequences().share(),
-            unknown_words: unknown.map(|hits| hits.all),
-            unknown_word_accuracy: unknown.map(|hits| hits.share()),
-            macro_f1: evaluation.macro_f1(),
-            bound: None,
-            spans: evaluation.spans().map(|spans| SpanReport {
-                precision: spans.all.precision(),
-                recall: spans.all.recall(),
-                f1: spans.all.f1(),
-                types: spans.rows.iter().map(Row::from).collect(),
-            }),
-            labels: evaluation.labels().iter().map(Row::from).collect(),
-            confusions: evaluation
-                .confusions(arguments.confusions)
-                .iter()
-                .map(|c| Confusion { gold: c.gold, predicted: c.predicted, count: c.count })
-                .collect(),
-        }
-    }
+/// Which tokens were not seen in training, if the model can tell.
+fn unknown_words(sequence: &Sequence, extractor: &Extractor) -> Option<Vec<bool>> {
+    (0..sequence.len()).map(|t| Some(!extractor.knows_word(sequence.cell(t, 0)?)?)).collect()
 }

@@ -1,10 +1,11 @@
 //! `kbest evaluate` with a model of segments.
 
-use super::{Arguments, add, measure, spans};
+use super::counts::{Compared, Counts, Wanted};
+use super::{Arguments, by_of, measure, place, spans, unknown_words};
 use crate::failure::Result;
 use crate::tag::segment_decoder;
-use crate::text::{Tally, threads};
-use kbest::evaluate::{Evaluation, Spans};
+use crate::text::{Suspicions, Tally, threads};
+use kbest::evaluate::Spans;
 use kbest::scheme::Spelling;
 use kbest::{SegmentModel, Sequence};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 pub(super) fn with_model(
     arguments: &Arguments,
     model: &Arc<SegmentModel>,
-) -> Result<(Evaluation, Option<Tally>)> {
+) -> Result<(Counts, Wanted, Option<Tally>)> {
     let decoder = segment_decoder(&arguments.decoder)?;
     let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder)?;
-    let tagger = arguments.constraints.segment_tagger(model, decoder)?;
+    let marginals = arguments.needs_probabilities();
+    let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(marginals);
     let checks = arguments.bound.checks(model, decoder);
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;
@@ -27,17 +29,52 @@ pub(super) fn with_model(
         ("auto", Spelling::Tags { tagging, .. }) => Some(Spans::Conlleval(tagging.layout)),
         _ => spans(arguments, &mut model.labels().names())?,
     };
-    let evaluation = measure(&mut reader, spans, threads(arguments.threads)?, |part| {
-        let mut tagger = tagger.another();
+    let wanted = Wanted { spans, by: by_of(arguments, source.text_format())?, errors: arguments.errors };
+    let suspicions = Suspicions::new(model.extractor(), &source, file);
+    let place = place(reader.file(), &source);
+    let counts = measure(&mut reader, &wanted, threads(arguments.threads)?, |part| {
+        let (mut tagger, suspicions, place) = (tagger.another(), suspicions.clone(), place.clone());
         let mut checker = checks.as_ref().map(|checks| checks.checker(&tagger));
-        move |sequence: &Sequence, _: &mut Vec<u8>| {
-            let tagged = tagger.tag(sequence, 1)?;
+        move |sequence: &Sequence, line: u64, _: &mut Vec<u8>| {
+            suspicions.look(tagger.model().extractor(), sequence, line);
+            let tagged = tagger.tag(sequence, 1)?.clone();
             if let Some(checker) = &mut checker {
                 checker.check(sequence, None, &tagged.decoded)?;
             }
-            let segments = tagged.best().to_vec();
-            add(&part, sequence, &tagger.spell(&segments), tagger.model().extractor())
+            let model = tagger.model();
+            let gold: Vec<&str> =
+                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+            let parts = tagged.best();
+            let sure = tagged.confidences.first();
+            let right = model.spelling().read(&gold);
+            let is_right = |part: &kbest::segment::Segment| {
+                let name = model.labels().name(part.label).unwrap_or_default();
+                right
+                    .iter()
+                    .any(|(start, end, label)| (*start, *end, label.as_str()) == (part.start, part.end, name))
+            };
+            let segments = sure.map(|sure| {
+                parts.iter().zip(sure).map(|(part, &sure)| (sure, is_right(part))).collect::<Vec<_>>()
+            });
+            // Each position is as sure as its segment.
+            let sure = sure.map(|sure| {
+                let each = parts.iter().zip(sure);
+                each.flat_map(|(part, &sure)| std::iter::repeat_n(sure, part.end - part.start))
+                    .collect::<Vec<_>>()
+            });
+            part.add(&Compared {
+                sequence,
+                place: place.at(line),
+                gold: &gold,
+                chosen: &tagger.spell(parts),
+                unknown: unknown_words(sequence, model.extractor()).as_deref(),
+                sure: sure.as_deref(),
+                segments: segments.as_deref(),
+            })
         }
     })?;
-    Ok((evaluation, checks.map(|checks| checks.tally())))
+    suspicions.conclude();
+    let spelled = |label: &str| model.spelling().known(label).is_some();
+    counts.expect_labels_of(reader.file(), spelled, model.labels().names())?;
+    Ok((counts, wanted, checks.map(|checks| checks.tally())))
 }

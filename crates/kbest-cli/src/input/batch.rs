@@ -7,6 +7,7 @@ use super::array::{Array, Data, Scores};
 use super::files::Arrays;
 use super::segments::SegmentScores;
 use crate::failure::{Failure, Result};
+use kbest::transition::Transitions;
 use kbest::{Edges, Float, LabelId, Lattice};
 
 /// All sequences of a file and the edges they share.
@@ -136,6 +137,23 @@ impl<S: Float> Batch<S> {
     /// Number of labels `L`.
     pub(crate) fn labels(&self) -> usize {
         self.edges.labels()
+    }
+
+    /// The same sequences under constraints.
+    ///
+    /// # Errors
+    /// [`Failure::Library`] if scores of transitions add up to too much.
+    pub(crate) fn constrained(mut self, transitions: &Transitions) -> Result<Self> {
+        let order = self.edges.order().map(<[LabelId]>::to_vec);
+        let edges = transitions.constrain(&self.edges)?;
+        self.edges = match order {
+            Some(order) => edges.ranked(order)?,
+            None => edges,
+        };
+        let start = transitions.constrain_start(self.start.as_deref())?;
+        let end = transitions.constrain_end(self.end.as_deref())?;
+        (self.start, self.end) = (start.or(self.start), end.or(self.end));
+        Ok(self)
     }
 
     /// One lattice per sequence, borrowing the node scores; all of them are checked, so that a bad score is reported

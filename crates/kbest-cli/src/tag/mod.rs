@@ -1,13 +1,18 @@
 //! `kbest tag`: text in, labels out.
 
+mod offsets;
 mod segments;
 mod spans;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
-use crate::text::{Bound, Constraints, Data, Event, Source, as_they_come, in_order, threads};
+use crate::text::{
+    Bound, Constraints, Data, Event, Marginals, NotKept, Source, Suspicions, as_they_come, in_order,
+    likeliest, threads,
+};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, TextFormat, Writer};
+use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::Spelling;
 use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
@@ -24,6 +29,7 @@ use std::sync::Arc;
   kbest tag -m model.kbest -k 5 < test.tsv
   kbest tag -m model.kbest --format text < sentences.txt
   kbest tag -m model.kbest --marginals test.conllu
+  kbest tag -m model.kbest --marginals=3 test.tsv
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
   kbest tag -m addresses.kbest --spans test.tsv
   kbest tag -m fast.kbest --bound learned --verify 0.01 test.tsv
@@ -31,7 +37,8 @@ use std::sync::Arc;
 Text from a pipe is answered sentence by sentence, as soon as the end of each is read (a blank line, or the end of \
 a line of JSON or plain text), so that a program can write a sentence and wait for its labels.
 
-With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0.
+With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0. With --marginals, the \
+probability of the candidate follows its score.
 
 A transition file has one transition per line, `from<TAB>to`, with `!` in front to forbid it: `!O<TAB>I-*`. `^` and \
 `$` stand for start and end, `*` for any characters. For details see docs/text.md.")]
@@ -48,10 +55,12 @@ pub(crate) struct Arguments {
     /// Write a line `# rank score` before each label sequence, as with -k
     #[arg(long)]
     scores: bool,
-    /// Write the probability of each label after it, as in `NOUN/0.9871`
-    #[arg(long)]
-    marginals: bool,
-    /// Write spans, one JSON line per sequence: start, end (not included), label and text of each
+    /// Write the probability of each label after it, as in `NOUN/0.9871`; `--marginals=3` also writes the three likeliest
+    /// labels of each position, `--marginals=all` all of them
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "chosen")]
+    marginals: Option<String>,
+    /// Write spans, one JSON line per sequence: start, end (not included), type and text of each, and where it is in the
+    /// text, in characters, if that is known
     #[arg(long)]
     spans: bool,
     #[command(flatten)]
@@ -79,11 +88,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.k == Some(0) {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
+    let marginals = Marginals::parse(arguments.marginals.as_deref())?;
+    if arguments.spans && marginals.likeliest().is_some() {
+        return Err(Failure::Usage(
+            "--spans: expected --marginals without a number, because spans are no labels of positions".into(),
+        ));
+    }
     let threads = threads(arguments.threads)?;
     if let Some(output) = &arguments.output {
         let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
         keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
     }
+    let not_kept = NotKept::default();
     match AnyModel::load(&arguments.model)? {
         AnyModel::Positions(model) => {
             arguments.bound.refuse_for_positions()?;
@@ -91,17 +107,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 Decoder::by_name(&arguments.decoder).map_err(|error| for_segments(error, arguments))?;
             decoder.supports(arguments.k.unwrap_or(1))?;
             let model = Arc::new(*model);
-            let tagger = arguments.constraints.tagger(&model, decoder)?.with_confidences(arguments.marginals);
-            write(arguments, model.text_format(), threads, |source| {
-                worker(arguments, tagger.another(), source)
-            })
+            let tagger = arguments.constraints.tagger(&model, decoder)?;
+            let tagger = tagger
+                .with_confidences(marginals.is_wanted())
+                .with_distributions(marginals.likeliest().is_some());
+            if arguments.spans && Spelling::detect(model.labels().names())?.0.name() == "runs" {
+                spans::say_runs();
+            }
+            write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
+                worker(arguments, tagger.another(), source, suspicions, &not_kept)
+            })?;
+            not_kept.conclude(model.labels());
+            Ok(())
         }
         AnyModel::Segments(model) => {
             let model = Arc::new(*model);
-            let (tagger, checks) = segments::tagger(arguments, &model)?;
-            write(arguments, model.text_format(), threads, |source| {
-                segments::worker(arguments, tagger.another(), checks.as_ref(), source)
+            let (tagger, checks) = segments::tagger(arguments, marginals, &model)?;
+            write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
+                segments::worker(arguments, tagger.another(), checks.as_ref(), source, suspicions, &not_kept)
             })?;
+            not_kept.conclude(model.labels());
             if let Some(checks) = checks {
                 checks.report();
             }
@@ -125,11 +150,12 @@ fn for_segments(error: kbest::Error, arguments: &Arguments) -> Failure {
 fn write<W>(
     arguments: &Arguments,
     text: Option<&TextFormat>,
+    extractor: &Extractor,
     threads: usize,
-    worker: impl Fn(&Source) -> Result<W>,
+    worker: impl Fn(&Source, &Suspicions) -> Result<W>,
 ) -> Result<()>
 where
-    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+    W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + 'static,
 {
     let mut output = Output::create(arguments.output.as_deref())?;
     let progress = Counted::new("sequences", arguments.output.is_none());
@@ -139,7 +165,8 @@ where
     };
     for file in files {
         let source = arguments.data.source(file, text)?;
-        let workers = (0..threads).map(|_| worker(&source)).collect::<Result<Vec<_>>>()?;
+        let suspicions = Suspicions::new(extractor, &source, file);
+        let workers = (0..threads).map(|_| worker(&source, &suspicions)).collect::<Result<Vec<_>>>()?;
         let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
         let mut then = |event: Event<'_>| match event {
             Event::Write(answered) => {
@@ -153,10 +180,24 @@ where
             false => in_order(&mut reader, workers, |answered| then(Event::Write(answered))),
             true => as_they_come(reader, workers, then),
         };
-        answered.map_err(|failure| source.with_advice(failure))?;
+        answered.map_err(|failure| explained(source.with_advice(failure), &source))?;
+        suspicions.conclude();
     }
     drop(progress);
     output.finish()
+}
+
+/// Says what to do about lines of different lengths.
+fn explained(failure: Failure, source: &Source) -> Failure {
+    match failure {
+        Failure::Library(kbest::Error::Data { file, line, expected, got })
+            if source.is_columns_between_blanks() && expected.contains("column") =>
+        {
+            let got = format!("{got}; if each line is a sentence, use --format text");
+            Failure::Library(kbest::Error::Data { file, line, expected, got })
+        }
+        other => other,
+    }
 }
 
 /// What one thread does with a sequence.
@@ -164,36 +205,51 @@ fn worker(
     arguments: &Arguments,
     mut tagger: Tagger,
     source: &Source,
-) -> Result<impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<>> {
+    suspicions: &Suspicions,
+    not_kept: &NotKept,
+) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
-    let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
+    let (marginals, keep) = (Marginals::parse(arguments.marginals.as_deref())?, arguments.keep_labels);
     let model = tagger.model().clone();
+    let (suspicions, not_kept) = (suspicions.clone(), not_kept.clone());
     let mut writer = Writer::new(Vec::new(), source.writer_options());
     let mut known: Vec<Option<LabelId>> = Vec::new();
     let spelling = Spelling::detect(model.labels().names());
     let spans = if arguments.spans { Some((SpanWriter::new(announced), spelling?.0)) } else { None };
-    Ok(move |sequence: &Sequence, text: &mut Vec<u8>| {
+    Ok(move |sequence: &Sequence, line: u64, text: &mut Vec<u8>| {
+        suspicions.look(model.extractor(), sequence, line);
         let tagged = if keep {
             known.clear();
-            known.extend((0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)));
+            known.extend((0..sequence.len()).map(|t| {
+                let label = sequence.label(t)?;
+                let id = model.labels().id(label);
+                if id.is_none() {
+                    not_kept.add(label);
+                }
+                id
+            }));
             tagger.tag_known(sequence, &known, k)?
         } else {
             tagger.tag(sequence, k)?
         };
+        let all: Vec<&str> =
+            marginals.likeliest().map_or_else(Vec::new, |_| model.labels().names().collect());
+        let rows = marginals.likeliest().map(|n| likeliest(&tagged.distributions, &all, n));
         for (rank, path) in tagged.decoded.paths.iter().enumerate() {
             let names = path.labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
             let names: Vec<&str> = names.collect();
+            let probability = tagged.probabilities.get(rank).copied();
             if let Some((spans, spelling)) = &spans {
-                let probability = marginals.then(|| tagged.probabilities[rank]);
                 let found = spans::of_labels(spelling, &names);
                 spans.write(sequence, &found, rank, in_few_digits(path.score), probability, None, text)?;
                 continue;
             }
             let answer = Answer {
                 labels: &names,
-                confidences: marginals.then(|| &tagged.confidences[rank][..]),
-                probability: marginals.then(|| tagged.probabilities[rank]),
+                confidences: tagged.confidences.get(rank).map(Vec::as_slice),
+                distributions: rows.as_deref(),
+                probability,
                 candidate: announced.then(|| Candidate { rank, score: in_few_digits(path.score) }),
             };
             writer.write_answer(sequence, &answer)?;

@@ -3,7 +3,7 @@
 use super::spans::{SpanWriter, Spanned};
 use super::{Arguments, in_few_digits};
 use crate::failure::{Failure, Result};
-use crate::text::{Checks, Source};
+use crate::text::{Checks, Marginals, NotKept, Source, Suspicions, likeliest};
 use kbest::columns::{Answer, Candidate, Writer};
 use kbest::segment::SegmentDecoder;
 use kbest::{SegmentModel, SegmentTagger, Sequence};
@@ -23,11 +23,14 @@ pub(crate) fn decoder(name: &str) -> Result<SegmentDecoder> {
 /// The tagger that the options describe, and what checks its answers if they are not exact.
 pub(super) fn tagger(
     arguments: &Arguments,
+    marginals: Marginals,
     model: &Arc<SegmentModel>,
 ) -> Result<(SegmentTagger, Option<Checks>)> {
     let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder(&arguments.decoder)?)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
-    let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(arguments.marginals);
+    let tagger = arguments.constraints.segment_tagger(model, decoder)?;
+    let tagger =
+        tagger.with_confidences(marginals.is_wanted()).with_distributions(marginals.likeliest().is_some());
     Ok((tagger, arguments.bound.checks(model, decoder)))
 }
 
@@ -37,15 +40,26 @@ pub(super) fn worker(
     mut tagger: SegmentTagger,
     checks: Option<&Checks>,
     source: &Source,
-) -> Result<impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + use<>> {
+    suspicions: &Suspicions,
+    not_kept: &NotKept,
+) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
-    let (marginals, keep) = (arguments.marginals, arguments.keep_labels);
+    let (marginals, keep) = (Marginals::parse(arguments.marginals.as_deref())?, arguments.keep_labels);
+    let (suspicions, not_kept) = (suspicions.clone(), not_kept.clone());
     let mut checker = checks.map(|checks| checks.checker(&tagger));
     let spans = arguments.spans.then(|| SpanWriter::new(announced));
     let mut writer = Writer::new(Vec::new(), source.writer_options());
-    Ok(move |sequence: &Sequence, text: &mut Vec<u8>| {
-        let known = |t: usize| sequence.label(t).and_then(|label| tagger.known(label));
+    Ok(move |sequence: &Sequence, line: u64, text: &mut Vec<u8>| {
+        suspicions.look(tagger.model().extractor(), sequence, line);
+        let known = |t: usize| {
+            let label = sequence.label(t)?;
+            let known = tagger.known(label);
+            if known.is_none() {
+                not_kept.add(label);
+            }
+            known
+        };
         let known: Option<Vec<_>> = keep.then(|| (0..sequence.len()).map(known).collect());
         let tagged = match &known {
             Some(known) => tagger.tag_known(sequence, known, k)?,
@@ -57,10 +71,13 @@ pub(super) fn worker(
         }
         let guarantee = checker.is_some().then_some(tagged.decoded.guarantee);
         let model = tagger.model();
+        let all: Vec<&str> =
+            marginals.likeliest().map_or_else(Vec::new, |_| model.labels().names().collect());
+        let rows = marginals.likeliest().map(|n| likeliest(&tagged.distributions, &all, n));
         for (rank, found) in tagged.decoded.segmentations.iter().enumerate() {
             let score = in_few_digits(found.score);
-            let probability = marginals.then(|| tagged.probabilities[rank]);
-            let sure = |i: usize| marginals.then(|| tagged.confidences[rank][i]);
+            let probability = tagged.probabilities.get(rank).copied();
+            let sure = |i: usize| marginals.is_wanted().then(|| tagged.confidences[rank][i]);
             if let Some(spans) = &spans {
                 let segments = found.segments.iter().enumerate();
                 let inside = segments.filter(|(_, part)| !model.spelling().is_outside(part.label));
@@ -68,7 +85,7 @@ pub(super) fn worker(
                     .map(|(i, part)| Spanned {
                         start: part.start,
                         end: part.end,
-                        label: model.labels().name(part.label).unwrap_or_default().to_owned(),
+                        kind: model.labels().name(part.label).unwrap_or_default().to_owned(),
                         probability: sure(i),
                     })
                     .collect();
@@ -80,7 +97,8 @@ pub(super) fn worker(
             let confidences: Option<Vec<f64>> = confidences.collect();
             let answer = Answer {
                 labels: &tagger.spell(&found.segments),
-                confidences: confidences.as_deref().filter(|_| marginals),
+                confidences: confidences.as_deref().filter(|_| marginals.is_wanted()),
+                distributions: rows.as_deref(),
                 probability,
                 candidate: announced.then_some(Candidate { rank, score }),
             };

@@ -89,6 +89,11 @@ impl Source {
         self.text.format == Format::Columns
     }
 
+    /// The same, separated by any blanks.
+    pub(crate) fn is_columns_between_blanks(&self) -> bool {
+        self.is_columns() && self.text.separator == Separator::Blanks
+    }
+
     /// Whether cells are attributes with values.
     pub(crate) fn is_items(&self) -> bool {
         self.text.format == Format::Items
@@ -153,10 +158,20 @@ pub(crate) fn read_labelled(
     paths: &[PathBuf],
     also: Option<CheckSequence<'_>>,
 ) -> Result<(Vec<Sequence>, Source)> {
+    read_labelled_for(data, paths, None, also)
+}
+
+/// The same for a model: options not given default to those stored in it.
+pub(crate) fn read_labelled_for(
+    data: &Data,
+    paths: &[PathBuf],
+    of_model: Option<&TextFormat>,
+    also: Option<CheckSequence<'_>>,
+) -> Result<(Vec<Sequence>, Source)> {
     read_all(
         data,
         paths,
-        None,
+        of_model,
         |source, path| source.open_labelled(path),
         |reader, sequence| {
             let place = || format!("{}:{}", reader.file(), reader.first_line());

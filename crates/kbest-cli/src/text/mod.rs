@@ -3,14 +3,18 @@
 mod bound;
 mod constraints;
 mod data;
+mod marginals;
 mod pipeline;
 mod stream;
+mod suspicion;
 
 pub(crate) use bound::{Bound, Checks, Tally};
 pub(crate) use constraints::Constraints;
-pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_unlabelled};
+pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_labelled_for, read_unlabelled};
+pub(crate) use marginals::{Marginals, likeliest};
 pub(crate) use pipeline::in_order;
 pub(crate) use stream::{Event, as_they_come};
+pub(crate) use suspicion::{NotKept, Suspicions};
 
 use crate::failure::{Failure, Result};
 use kbest::train::MOST_THREADS;

@@ -81,11 +81,11 @@ impl Batch {
     /// Answers the sequences up to the first that fails.
     pub(super) fn answer(
         &mut self,
-        worker: &mut impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()>,
+        worker: &mut impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()>,
         file: &str,
     ) {
         for (sequence, line) in self.sequences.iter().zip(&self.lines) {
-            if let Err(failure) = worker(sequence, &mut self.answered.text) {
+            if let Err(failure) = worker(sequence, *line, &mut self.answered.text) {
                 self.failure = Some(at(file, *line, failure));
                 return;
             }
@@ -94,7 +94,7 @@ impl Batch {
     }
 }
 
-/// Answers every sequence with one of the workers and writes the answers in the order of the sequences. Everything
+/// Answers every sequence with one of the workers, which is told its first line, and writes the answers in the order of the sequences. Everything
 /// before a failure is written, but nothing of the sequence that fails.
 pub(crate) fn in_order<W>(
     reader: &mut Reader,
@@ -102,7 +102,7 @@ pub(crate) fn in_order<W>(
     mut write: impl FnMut(&Answered) -> Result<()>,
 ) -> Result<()>
 where
-    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+    W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + 'static,
 {
     let on_batches = |mut worker: W| {
         let file = reader.file().to_owned();
@@ -147,7 +147,7 @@ mod tests {
             let options = ReaderOptions::columns();
             let mut reader = Reader::new(Cursor::new(text.into_bytes()), "text", &options).unwrap();
             let worker = |_| {
-                |sequence: &Sequence, out: &mut Vec<u8>| {
+                |sequence: &Sequence, _: u64, out: &mut Vec<u8>| {
                     let cells: Vec<&str> = (0..2).map(|t| sequence.cell(t, 0).unwrap()).collect();
                     assert!(cells[0] != "w3456", "too much");
                     out.extend(format!("{}\n{}\n\n", cells[0], cells[1]).bytes());

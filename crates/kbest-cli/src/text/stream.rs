@@ -46,7 +46,7 @@ pub(crate) fn as_they_come<W>(
     mut then: impl FnMut(Event<'_>) -> Result<()>,
 ) -> Result<()>
 where
-    W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()> + Send + 'static,
+    W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + 'static,
 {
     let (to_workers, batches) = channel();
     let batches = Arc::new(Mutex::new(batches));
@@ -137,7 +137,7 @@ fn read(mut reader: Reader, spares: Receiver<Batch>, to_workers: Sender<(usize, 
 }
 
 /// The loop of a worker's thread, until there are no more batches, nobody wants them, or the worker has panicked.
-fn serve<W: FnMut(&Sequence, &mut Vec<u8>) -> Result<()>>(
+fn serve<W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()>>(
     mut worker: W,
     file: &str,
     batches: &Mutex<Receiver<(usize, Batch)>>,
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    fn echo(sequence: &Sequence, out: &mut Vec<u8>) -> Result<()> {
+    fn echo(sequence: &Sequence, _: u64, out: &mut Vec<u8>) -> Result<()> {
         assert_ne!(sequence.cell(0, 0), Some("panic"), "too much");
         (0..sequence.len()).for_each(|t| out.extend(sequence.cell(t, 0).unwrap().bytes()));
         out.push(b'\n');

@@ -11,6 +11,7 @@ mod origin;
 mod report;
 mod segments;
 
+use crate::calibrate::calibrated;
 use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
@@ -44,6 +45,7 @@ const NUMBERS: &str = "numbers";
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
   kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
   kbest train train.tsv -m model.kbest --algorithm semi --lexicon cities.txt
+  kbest train train.tsv -m model.kbest --calibrate dev.tsv
 
 Data: columns separated by spaces or tabs, the last one the label, and a blank line after each sequence; for other \
 formats see --format.
@@ -110,6 +112,10 @@ pub(crate) struct Arguments {
     /// Continue an interrupted run with the same data and options
     #[arg(long)]
     resume: bool,
+    /// Held-out data, not used for training: fit probabilities to it, so that --marginals mean what they say (as `kbest
+    /// calibrate` does)
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
     /// Drop weights smaller than this from the finished model, and report the accuracy before and after
     #[arg(long, value_name = "WEIGHT")]
     prune: Option<f32>,
@@ -141,6 +147,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
         None => None,
     };
+    let held_out = match &arguments.calibrate {
+        Some(path) => Some(read_labelled(&arguments.data, std::slice::from_ref(path), check)?.0),
+        None => None,
+    };
+    let calibrate = held_out.as_deref();
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
     let origin = Origin::of(arguments, &sequences, dev.as_deref());
@@ -156,6 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             arguments,
             source: &source,
             dev: dev.as_deref(),
+            calibrate,
             key,
             sequences: data.examples().len(),
             origin,
@@ -171,6 +183,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         arguments,
         source: &source,
         dev: dev.as_deref(),
+        calibrate,
         key,
         sequences: data.examples().len(),
         origin,
@@ -190,6 +203,7 @@ struct Run<'a> {
     arguments: &'a Arguments,
     source: &'a Source,
     dev: Option<&'a [Sequence]>,
+    calibrate: Option<&'a [Sequence]>,
     key: u64,
     sequences: usize,
     origin: Origin,
@@ -204,7 +218,7 @@ impl Run<'_> {
         begun: Instant,
         polish: impl FnOnce(M, &mut Report) -> Result<M>,
     ) -> Result<()> {
-        let Run { arguments, source, dev, key, sequences, ref origin } = *self;
+        let Run { arguments, source, dev, calibrate, key, sequences, ref origin } = *self;
         let schedule = schedule(arguments)?;
         let cores = text::threads(None)?;
         let by = schedule.by;
@@ -221,7 +235,13 @@ impl Run<'_> {
         };
         let model = polish(model, &mut report)?;
         let about = origin.about(&schedule, &standing);
-        model.with_about(source.text_format().clone(), about)?.save(&arguments.model)?;
+        let mut model = model.with_about(source.text_format().clone(), about)?;
+        if let Some(sequences) = calibrate {
+            let how;
+            (model, how) = calibrated(model, sequences, cores)?;
+            report.calibrated(&how);
+        }
+        model.save(&arguments.model)?;
         checkpoint.remove();
         report.finish(&arguments.model, begun.elapsed())
     }
@@ -273,6 +293,7 @@ fn resume<M: Product>(
 fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
     let given = [
         ("--dev", arguments.dev.is_some()),
+        ("--calibrate", arguments.calibrate.is_some()),
         ("--resume", arguments.resume),
         ("--prune", arguments.prune.is_some()),
         ("--template", arguments.template.is_some()),
@@ -320,10 +341,24 @@ fn check(arguments: &Arguments) -> Result<()> {
             )));
         }
     }
+    if let Some(held_out) = &arguments.calibrate {
+        let same = |file: &PathBuf| file.canonicalize().ok() == held_out.canonicalize().ok();
+        if held_out.exists() && arguments.files.iter().any(same) {
+            return Err(Failure::Usage(format!(
+                "--calibrate: expected data that the model is not trained on, got {}",
+                held_out.display()
+            )));
+        }
+    }
     let inputs = || {
         let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
         let lexicons = arguments.algorithm.lexicons();
-        files.chain(&arguments.dev).chain(&arguments.template).chain(lexicons).map(PathBuf::as_path)
+        files
+            .chain(&arguments.dev)
+            .chain(&arguments.calibrate)
+            .chain(&arguments.template)
+            .chain(lexicons)
+            .map(PathBuf::as_path)
     };
     beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to

@@ -1,11 +1,12 @@
 //! The report of training: lines on stderr for people, one JSON object on stdout for programs.
 
 use super::origin;
+use crate::calibrate::{self, CalibrationLine};
 use crate::failure::Result;
 use crate::output::Output;
 use crate::table::{grouped, in_two_digits, percent};
 use kbest::feature::{Extractor, FeatureKind};
-use kbest::train::{EpochEnd, Schedule, SegmentTrainingSet, Standing, TrainingSet};
+use kbest::train::{Calibrated, EpochEnd, Schedule, SegmentTrainingSet, Standing, TrainingSet};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -34,6 +35,8 @@ struct Told {
     ended: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pruned: Option<Pruned>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibrationLine>,
     bytes: u64,
     seconds: f64,
 }
@@ -209,6 +212,11 @@ impl Report {
             percent(pruned.accuracy_after)
         ));
         self.told.pruned = Some(pruned);
+    }
+
+    pub(super) fn calibrated(&mut self, how: &Calibrated) {
+        self.say(&calibrate::told(how));
+        self.told.calibration = Some(how.into());
     }
 
     pub(super) fn finish(mut self, model: &Path, took: Duration) -> Result<()> {

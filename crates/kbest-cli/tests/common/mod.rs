@@ -120,3 +120,53 @@ pub fn best_paths(stdout: &str) -> Vec<(Vec<u64>, f64)> {
     };
     stdout.lines().map(line).collect()
 }
+
+/// A folder of files, and the binary run in it.
+pub struct Workshop {
+    folder: tempfile::TempDir,
+}
+
+impl Workshop {
+    pub fn new() -> Self {
+        Workshop { folder: tempfile::tempdir().unwrap() }
+    }
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+    /// Exit code, stdout and stderr of a command, its words separated by blanks.
+    pub fn run_with(&self, command: &str, stdin: &str) -> (i32, String, String) {
+        let mut program = kbest();
+        program.args(command.split_whitespace()).current_dir(self.folder.path()).write_stdin(stdin);
+        let output = program.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        (output.status.code().expect("no signal"), text(output.stdout), text(output.stderr))
+    }
+    pub fn run(&self, command: &str) -> (i32, String, String) {
+        self.run_with(command, "")
+    }
+    /// Stdout of a command that must succeed without a warning.
+    pub fn stdout(&self, command: &str) -> String {
+        let (code, stdout, stderr) = self.run(command);
+        assert_eq!((code, stderr.contains("warning")), (0, false), "kbest {command}: {stderr}");
+        stdout
+    }
+    /// The message of a command that must fail with exit code 2.
+    pub fn refusal(&self, command: &str, stdin: &str) -> String {
+        let (code, stdout, stderr) = self.run_with(command, stdin);
+        assert_eq!((code, stdout.as_str()), (2, ""), "kbest {command}: {stderr}");
+        stderr
+    }
+    /// The warning of a command that must succeed.
+    pub fn warning(&self, command: &str, stdin: &str) -> String {
+        let (code, _, stderr) = self.run_with(command, stdin);
+        assert_eq!(code, 0, "kbest {command}: {stderr}");
+        assert_eq!(stderr.matches("kbest: warning: ").count(), 1, "kbest {command}: {stderr}");
+        stderr
+    }
+}

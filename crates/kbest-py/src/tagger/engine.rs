@@ -5,8 +5,7 @@ use kbest::scheme::KnownTag;
 use kbest::segment::{Segment, SegmentDecoder, SegmentMarginals};
 use kbest::transition::Transitions;
 use kbest::{
-    Decode, Decoder, Error, LabelId, LabelSet, MarginalScratch, Model, Result, SegmentModel, SegmentTagger,
-    Sequence,
+    Decode, Decoder, Error, LabelId, LabelSet, Model, Result, SegmentModel, SegmentTagger, Sequence,
 };
 use std::sync::Arc;
 
@@ -71,9 +70,8 @@ pub(crate) enum Known {
 pub(crate) struct Sums {
     /// `T x L`, where `L` are the labels of the model.
     pub(crate) node: Vec<f64>,
-    /// Of models of segments: how probable a boundary is before each position.
-    pub(crate) boundary: Option<Vec<f64>>,
-    pub(crate) log_partition: f64,
+    /// Of models of segments: how probable a boundary is before each position, and the log partition.
+    pub(crate) segments: Option<(Vec<f64>, f64)>,
 }
 
 /// A tagger of the library: one per thread.
@@ -195,18 +193,15 @@ impl Engine {
         match self {
             Engine::Positions(tagger) => {
                 let known = if let Some(Known::Positions(known)) = known { &known[..] } else { &[] };
-                let (lattice, mut memory) = (tagger.lattice(sequence, known)?, MarginalScratch::new());
-                let sums = kbest::marginals(&lattice, &mut memory)?;
-                let node = (0..sums.positions()).flat_map(|t| sums.node(t).iter().copied()).collect();
-                Ok(Sums { node, boundary: None, log_partition: sums.log_partition() })
+                Ok(Sums { node: tagger.distributions(sequence, known)?.to_vec(), segments: None })
             }
             Engine::Segments(tagger) => {
                 let known = if let Some(Known::Segments(known)) = known { &known[..] } else { &[] };
+                let temperature = tagger.model().calibration().map_or(1.0, |how| how.temperature());
                 let lattice = tagger.lattice(sequence, known)?;
-                let sums = SegmentMarginals::new(&lattice)?;
+                let sums = SegmentMarginals::at_temperature(&lattice, temperature)?;
                 let boundary = (0..=lattice.positions()).map(|t| sums.boundary(t)).collect();
-                let (node, log_partition) = (sums.labels(), sums.log_partition());
-                Ok(Sums { node, boundary: Some(boundary), log_partition })
+                Ok(Sums { node: sums.labels(), segments: Some((boundary, sums.log_partition())) })
             }
         }
     }

@@ -4,6 +4,7 @@
 //! once, and the memory of a tagger is kept from call to call. `engine.rs` hides whether the model is one of positions or of
 //! segments; `calls.rs` has what the methods share, `evaluation.rs` what `evaluate` returns.
 
+mod calibrated;
 mod calls;
 mod engine;
 mod evaluation;
@@ -188,6 +189,32 @@ impl PyTagger {
         Ok(about)
     }
 
+    /// How scores become probabilities: the temperature, and the points of a curve; None if the model is not calibrated.
+    #[getter]
+    fn calibration(&self) -> Option<(f64, Vec<(f64, f64)>)> {
+        let calibration = of_either!(&self.model, model => model.calibration());
+        calibration.map(|how| (how.temperature(), how.curve().to_vec()))
+    }
+
+    /// A tagger with the same labels whose probabilities fit these sequences, as `kbest calibrate` makes it. They must not be
+    /// the training data.
+    ///
+    /// >>> import kbest
+    /// >>> tagger = kbest.train([["a", "b"]] * 3, [["X", "Y"]] * 3)
+    /// >>> calm = tagger.calibrated([["a", "b"], ["b", "b"]], [["X", "Y"], ["X", "Y"]])
+    /// >>> tagger.calibration is None, calm.calibration[0] > 0
+    /// (True, True)
+    #[pyo3(signature = (sequences, labels, *, threads=0))]
+    fn calibrated(
+        &self,
+        py: Python<'_>,
+        sequences: &Bound<'_, PyAny>,
+        labels: &Bound<'_, PyAny>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        self.fitted(py, sequences, labels, threads)
+    }
+
     fn __repr__(&self) -> String {
         let labels = of_either!(&self.model, model => model.labels().len());
         format!("Tagger(kind={:?}, labels={labels}, features={:?})", self.kind(), self.features())
@@ -243,7 +270,7 @@ impl PyTagger {
         answers.iter().map(|answer| TaggedPath::new(py, self, answer)).collect()
     }
 
-    /// (T, L) probabilities of all labels at all positions.
+    /// (T, L) probabilities of all labels at all positions; calibrated if the model is.
     #[pyo3(signature = (tokens, *, known=None))]
     fn marginals<'py>(
         &self,
@@ -266,8 +293,10 @@ impl PyTagger {
         known: Names,
     ) -> PyResult<PySegmentMarginals> {
         let sums = self.sums(tokens, known)?;
-        match sums.boundary {
-            Some(boundary) => PySegmentMarginals::new(py, sums.node, boundary, sums.log_partition),
+        match sums.segments {
+            Some((boundary, log_partition)) => {
+                PySegmentMarginals::new(py, sums.node, boundary, log_partition)
+            }
             None => Err(self.unsupported(py, "segment_marginals", "segments")),
         }
     }
@@ -409,7 +438,9 @@ impl PyTagger {
         self.positions(py, "explain")?;
         let decoder = crate::decode::named_decoder(py, &self.decoder, k)?;
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
+        let marginals = self.with(false, |engine| engine.sums(&sequence, known.as_ref()));
+        let marginals = marginals.map_err(|failed| error::exception(py, failed))?.node;
         let seen = self.on_lattice(py, &sequence, known, |lattice| Seen::of(lattice, &decoder, k))?;
-        seen.into_python(py)
+        seen.with_marginals(marginals).into_python(py)
     }
 }

@@ -13,8 +13,20 @@ use crate::sequence::Sequence;
 const FIELDS: usize = 10;
 const EMPTY: &str = "_";
 
-/// The key of a label's probability in the `MISC` field.
+/// The key of a label's probability in the `MISC` field, and that of the likeliest labels, without their number.
 const CONFIDENCE: &str = "Confidence=";
+const LABEL: &str = "Label";
+
+/// The comment that other programs expect first.
+const SENTENCE: &str = "# sent_id";
+
+/// What is written beside labels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Added<'a> {
+    pub heading: Option<&'a str>, // a comment line
+    pub confidences: Option<&'a [f64]>,
+    pub distributions: Option<&'a [Vec<(&'a str, f64)>]>,
+}
 
 /// A field of a CoNLL-U line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,19 +264,24 @@ pub(super) fn write<L: AsRef<str>>(
     out: &mut String,
     sequence: &Sequence,
     labels: Option<&[L]>,
-    confidences: Option<&[f64]>,
+    added: &Added<'_>,
     expression: &LabelExpression,
 ) -> Result<()> {
     let changed = |t: usize, fields: &[&str; FIELDS]| {
         let label = labels.map(|labels| labels[t].as_ref()).or(sequence.label(t));
         let mut values = label.map(|label| expression.split(label)).unwrap_or_default();
-        if let Some(confidences) = confidences {
+        if let Some(confidences) = added.confidences {
             let misc = &mut values[Field::Misc.index()];
-            *misc =
-                Some(with_confidence(misc.as_deref().unwrap_or(fields[Field::Misc.index()]), confidences[t]));
+            let before = misc.as_deref().unwrap_or(fields[Field::Misc.index()]);
+            let likeliest = added.distributions.map_or(&[][..], |rows| &rows[t]);
+            *misc = Some(with_confidence(before, confidences[t], likeliest));
         }
         values
     };
+    let heading_after = sequence.source_lines().position(|line| line.text.starts_with(SENTENCE));
+    if let Some(heading) = added.heading.filter(|_| heading_after.is_none()) {
+        out.push_str(heading);
+    }
     if sequence.source_lines().len() == 0 {
         for t in 0..sequence.len() {
             let form = sequence.cell(t, 0).filter(|form| !form.is_empty()).unwrap_or(EMPTY);
@@ -275,7 +292,7 @@ pub(super) fn write<L: AsRef<str>>(
             write_word(out, t, &fields, &changed(t, &fields))?;
         }
     }
-    for line in sequence.source_lines() {
+    for (i, line) in sequence.source_lines().enumerate() {
         match (line.position, split_fields(line.text)) {
             (Some(t), Ok(fields)) => write_word(out, t, &fields, &changed(t, &fields))?,
             _ => {
@@ -283,16 +300,29 @@ pub(super) fn write<L: AsRef<str>>(
                 out.push('\n');
             }
         }
+        if let Some(heading) = added.heading.filter(|_| heading_after == Some(i)) {
+            out.push_str(heading);
+        }
     }
     out.push('\n');
     Ok(())
 }
 
-/// The `MISC` field with a probability, which replaces any that is already there.
-fn with_confidence(misc: &str, confidence: f64) -> String {
-    let others = misc.split('|').filter(|part| *part != EMPTY && !part.starts_with(CONFIDENCE));
-    let own = format!("{CONFIDENCE}{confidence:.4}");
-    others.chain([own.as_str()]).collect::<Vec<_>>().join("|")
+/// The `MISC` field with probabilities, which replace any that are already there.
+fn with_confidence(misc: &str, confidence: f64, likeliest: &[(&str, f64)]) -> String {
+    let is_ours = |part: &str| {
+        let name = part.split('=').next().unwrap_or_default();
+        let number = name.strip_prefix(LABEL).unwrap_or_default();
+        part.starts_with(CONFIDENCE) || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut parts: Vec<String> =
+        misc.split('|').filter(|part| *part != EMPTY && !is_ours(part)).map(str::to_owned).collect();
+    parts.push(format!("{CONFIDENCE}{confidence:.4}"));
+    for (i, (label, p)) in likeliest.iter().enumerate() {
+        let label = label.replace('\\', "\\\\").replace('|', "\\p");
+        parts.push(format!("{LABEL}{}={label}/{p:.4}", i + 1));
+    }
+    parts.join("|")
 }
 
 fn write_word(

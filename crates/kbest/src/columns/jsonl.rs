@@ -192,6 +192,10 @@ pub(super) fn write<L: AsRef<str>>(
             let numbers: Vec<String> = confidences.iter().map(|&p| format!("{p:.4}")).collect();
             out.push_str(&format!(",\"marginals\":[{}]", numbers.join(",")));
         }
+        if let Some(rows) = extras.distributions {
+            let rows: Vec<String> = rows.iter().map(|row| object(row)).collect();
+            out.push_str(&format!(",\"distributions\":[{}]", rows.join(",")));
+        }
         if sequence.is_labelled() {
             out.push(',');
             push_list(out, "gold", gold);
@@ -208,26 +212,34 @@ pub(super) fn write<L: AsRef<str>>(
         "rank" | "score" => extras.candidate.is_some(),
         "probability" => extras.probability.is_some(),
         "marginals" => extras.confidences.is_some(),
+        "distributions" => extras.distributions.is_some(),
         "gold" => !columns.is_empty() && sequence.is_labelled(),
         _ => (1..columns.len()).any(|i| key == format!("tags{}", i + 1)),
     };
     for (key, value) in sequence.keys().filter(|(key, _)| !ours(key)) {
-        out.push_str(&format!(
-            ",{}:{value}",
-            serde_json::to_string(key).expect("any text can be written as JSON")
-        ));
+        out.push_str(&format!(",{}:{value}", text(key)));
     }
     out.push_str("}\n");
     Ok(())
 }
 
+/// Labels and their probabilities.
+fn object(row: &[(&str, f64)]) -> String {
+    let entry = |(label, p): &(&str, f64)| format!("{}:{p:.4}", text(label));
+    format!("{{{}}}", row.iter().map(entry).collect::<Vec<_>>().join(","))
+}
+
+fn text(text: &str) -> String {
+    serde_json::to_string(text).expect("any text can be written as JSON")
+}
+
 fn push_list<'a>(out: &mut String, key: &str, texts: impl Iterator<Item = &'a str>) {
     out.push_str(&format!("\"{key}\":["));
-    for (i, text) in texts.enumerate() {
+    for (i, entry) in texts.enumerate() {
         if i > 0 {
             out.push(',');
         }
-        out.push_str(&serde_json::to_string(text).expect("any text can be written as JSON"));
+        out.push_str(&text(entry));
     }
     out.push(']');
 }

@@ -23,6 +23,8 @@ impl TextReader {
         } else {
             line.split_whitespace().for_each(|token| sequence.push([token]));
         }
+        #[cfg(feature = "json")] // spans say where they are in it, and JSON keeps it
+        sequence.push_key("text", &serde_json::to_string(line).unwrap_or_default());
         let tokens = sequence.len();
         if tokens > MOST_COLUMNS {
             let expected = format!("at most {MOST_COLUMNS} words in a line, which is one sentence");

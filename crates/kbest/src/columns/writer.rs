@@ -24,7 +24,9 @@ pub struct Answer<'a> {
     pub labels: &'a [&'a str],
     /// The probability of each label, if it is to be written.
     pub confidences: Option<&'a [f64]>,
-    /// The probability of the whole labelling; only written in JSON.
+    /// For each position labels and their probabilities, to be written after the answer itself; as many at each position.
+    pub distributions: Option<&'a [Vec<(&'a str, f64)>]>,
+    /// The probability of the whole labelling; written beside the score of a candidate, and in JSON.
     pub probability: Option<f64>,
     /// Which of several answers this is.
     pub candidate: Option<Candidate>,
@@ -92,6 +94,7 @@ pub(super) struct Extras<'a> {
     pub candidate: Option<Candidate>,
     pub probability: Option<f64>,
     pub confidences: Option<&'a [f64]>,
+    pub distributions: Option<&'a [Vec<(&'a str, f64)>]>,
 }
 
 /// Writes sequences one by one.
@@ -110,8 +113,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a sequence with columns of labels, each as long as the sequence; if there are none, the sequence's own
-    /// labels. A candidate is preceded by a line `# rank score`; in JSON it has two keys. Formats that hold only one
-    /// label use the first column.
+    /// labels. A candidate is preceded by a line `# rank score` (in CoNLL-U below `# sent_id`); in JSON it has two keys.
+    /// Formats that hold only one label use the first column.
     ///
     /// # Errors
     /// [`Error::Shape`] for a column of the wrong length, [`Error::Data`] for text that the format cannot hold,
@@ -122,17 +125,38 @@ impl<W: Write> Writer<W> {
         columns: &[&[L]],
         candidate: Option<Candidate>,
     ) -> Result<()> {
-        let lengths = columns.iter().map(|column| column.len());
-        self.begin(sequence, lengths, candidate)?;
+        let heading = candidate.map(|candidate| heading(candidate, None));
+        self.write_columns(sequence, columns, candidate, heading)
+    }
+
+    fn write_columns<L: AsRef<str>>(
+        &mut self,
+        sequence: &Sequence,
+        columns: &[&[L]],
+        candidate: Option<Candidate>,
+        heading: Option<String>,
+    ) -> Result<()> {
+        self.begin(sequence, columns.iter().map(|column| column.len()))?;
+        #[cfg(not(feature = "json"))]
+        let _ = candidate;
+        let heading = heading.as_deref();
         let out = &mut self.buffer;
         match self.options.text.format {
             Format::Columns | Format::Text | Format::Tokens => {
+                heading.into_iter().for_each(|heading| out.push_str(heading));
                 plain::write(out, sequence, columns, self.options.text.separator)?;
             }
-            Format::Items if self.options.whole_items => items::write_items(out, sequence, columns)?,
-            Format::Items => items::write_labels(out, sequence, columns)?,
+            Format::Items => {
+                heading.into_iter().for_each(|heading| out.push_str(heading));
+                match self.options.whole_items {
+                    true => items::write_items(out, sequence, columns)?,
+                    false => items::write_labels(out, sequence, columns)?,
+                }
+            }
             Format::Conllu => {
-                conllu::write(out, sequence, columns.first().copied(), None, &self.options.text.label)?;
+                let labels = columns.first().copied();
+                let added = conllu::Added { heading, confidences: None, distributions: None };
+                conllu::write(out, sequence, labels, &added, &self.options.text.label)?;
             }
             #[cfg(feature = "json")]
             Format::Jsonl => {
@@ -144,31 +168,45 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes a sequence with an answer. Probabilities follow the labels, as in `NOUN/0.9871`; in CoNLL-U, where that
-    /// would spoil the fields, they are `Confidence=0.9871` in the `MISC` field; in JSON they have a list of their own.
+    /// Writes a sequence with an answer. Probabilities follow the labels, as in `NOUN/0.9871`, and those of other labels
+    /// follow in columns of their own; in CoNLL-U, where that would spoil the fields, they are `Confidence=0.9871` and
+    /// `Label1=NOUN/0.9871` in the `MISC` field; in JSON they have lists of their own. The probability of a candidate follows
+    /// its score.
     ///
     /// # Errors
     /// See [`Writer::write`].
     pub fn write_answer(&mut self, sequence: &Sequence, answer: &Answer<'_>) -> Result<()> {
-        let Answer { labels, confidences: Some(confidences), candidate, .. } = *answer else {
-            return self.write(sequence, &[answer.labels], answer.candidate);
+        let Answer { labels, confidences, distributions, probability, candidate } = *answer;
+        let heading = candidate.map(|candidate| heading(candidate, probability));
+        let Some(confidences) = confidences else {
+            return self.write_columns(sequence, &[labels], candidate, heading);
         };
+        let lengths = [labels.len(), confidences.len(), distributions.map_or(labels.len(), <[_]>::len)];
         match self.options.text.format {
             Format::Columns | Format::Items | Format::Text | Format::Tokens => {
-                let sure = labels.iter().zip(confidences).map(|(label, p)| format!("{label}/{p:.4}"));
-                self.write(sequence, &[&sure.collect::<Vec<_>>()], candidate)
+                self.begin(sequence, lengths)?;
+                let told = |label: &str, p: f64| format!("{label}/{p:.4}");
+                let mut columns: Vec<Vec<String>> =
+                    vec![labels.iter().zip(confidences).map(|(label, p)| told(label, *p)).collect()];
+                let more = distributions.unwrap_or_default();
+                for i in 0..more.iter().map(Vec::len).min().unwrap_or(0) {
+                    columns.push(more.iter().map(|row| told(row[i].0, row[i].1)).collect());
+                }
+                let columns: Vec<&[String]> = columns.iter().map(Vec::as_slice).collect();
+                self.write_columns(sequence, &columns, candidate, heading)
             }
             Format::Conllu => {
-                self.begin(sequence, [labels.len(), confidences.len()], candidate)?;
+                self.begin(sequence, lengths)?;
                 let label = &self.options.text.label;
-                conllu::write(&mut self.buffer, sequence, Some(labels), Some(confidences), label)?;
+                let heading = heading.as_deref();
+                let added = conllu::Added { heading, confidences: Some(confidences), distributions };
+                conllu::write(&mut self.buffer, sequence, Some(labels), &added, label)?;
                 self.end()
             }
             #[cfg(feature = "json")]
             Format::Jsonl => {
-                self.begin(sequence, [labels.len(), confidences.len()], candidate)?;
-                let probability = answer.probability;
-                let extras = Extras { candidate, probability, confidences: Some(confidences) };
+                self.begin(sequence, lengths)?;
+                let extras = Extras { candidate, probability, confidences: Some(confidences), distributions };
                 super::jsonl::write(&mut self.buffer, sequence, &[labels], extras)?;
                 self.end()
             }
@@ -177,22 +215,12 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Empties the buffer, checks the lengths of the columns, and writes the candidate's line.
-    fn begin(
-        &mut self,
-        sequence: &Sequence,
-        lengths: impl IntoIterator<Item = usize>,
-        candidate: Option<Candidate>,
-    ) -> Result<()> {
+    /// Empties the buffer and checks the lengths of the columns.
+    fn begin(&mut self, sequence: &Sequence, lengths: impl IntoIterator<Item = usize>) -> Result<()> {
         if let Some(length) = lengths.into_iter().find(|&length| length != sequence.len()) {
             return Err(Error::shape("column of labels", sequence.len(), length));
         }
         self.buffer.clear();
-        if let Some(Candidate { rank, score }) =
-            candidate.filter(|_| self.options.text.format != Format::Jsonl)
-        {
-            self.buffer.push_str(&format!("# {rank} {score}\n"));
-        }
         Ok(())
     }
 
@@ -218,6 +246,14 @@ impl<W: Write> Writer<W> {
     /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
+    }
+}
+
+/// The line before a candidate: rank, score, and its probability if that is known.
+fn heading(Candidate { rank, score }: Candidate, probability: Option<f64>) -> String {
+    match probability {
+        Some(probability) => format!("# {rank} {score} {probability:.4}\n"),
+        None => format!("# {rank} {score}\n"),
     }
 }
 

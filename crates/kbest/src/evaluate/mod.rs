@@ -18,9 +18,11 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod reliability;
 mod report;
 mod span;
 
+pub use reliability::{Bin, Reliability};
 pub use report::Report;
 pub use span::{Span, Spans};
 

@@ -4,6 +4,7 @@
 //! funnel call the function only for the edges they open. **When not.** If all edges are needed anyway (Viterbi), a
 //! matrix is faster.
 
+use super::scaled::times;
 use super::{BoundsView, EdgeScores, Edges, PerLabel, Shape};
 use crate::kernel::{Float, padded};
 use std::fmt;
@@ -58,6 +59,15 @@ impl<S: Float> CallbackEdges<S> {
         };
         let bound = move |t: usize| bound(t) + most;
         let edges = Self::new(self.labels, Arc::new(sum), Arc::new(bound), self.magnitude + magnitude);
+        Edges::from_shape(Shape::Callback(edges))
+    }
+
+    /// These edges times a factor above 0.
+    pub(super) fn times(&self, factor: f64) -> Edges<S> {
+        let (score, bound) = (Arc::clone(&self.score), Arc::clone(&self.bound));
+        let score = move |t: usize, p: usize, y: usize| times(score(t, p, y), factor);
+        let bound = move |t: usize| times(bound(t), factor); // rounding is monotone: no product exceeds it
+        let edges = Self::new(self.labels, Arc::new(score), Arc::new(bound), self.magnitude * factor);
         Edges::from_shape(Shape::Callback(edges))
     }
 

@@ -45,6 +45,7 @@ mod lists;
 mod per_position;
 mod potentials;
 mod recognise;
+mod scaled;
 mod sparse;
 
 pub use bounds::{BoundsView, OverallBound, PerLabel};

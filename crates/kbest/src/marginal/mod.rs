@@ -39,11 +39,13 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod calibration;
 mod pairs;
 mod posterior;
 mod step;
 mod sum;
 
+pub use calibration::Calibration;
 pub use pairs::PairSums;
 pub use posterior::{Marginals, PosteriorPath};
 

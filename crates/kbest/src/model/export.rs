@@ -13,7 +13,7 @@
 //!
 //! and the metadata `format` (`kbest`), `source` (`template`, `items` or a preset), `template` (its text, if any),
 //! `columns`, `text.NAME` for each known setting of the format of the training text, and `about.NAME` for each text
-//! about the model. Names are tensors because a header is limited to 100 MB, and because names of features need not be
+//! about the model, and `calibration` (temperature and points of the curve, separated by blanks) if the model has one. Names are tensors because a header is limited to 100 MB, and because names of features need not be
 //! UTF-8: in Python, `bytes(names[offsets[i]:offsets[i + 1]]).decode()`.
 //!
 //! **Cost.** The whole file is built in memory first. **When not.** To store a model use [`Model::save`]: nothing reads
@@ -140,6 +140,10 @@ impl Model {
         if let Some(template) = self.extractor().source().template() {
             let text = template.lines().flat_map(|line| [line, "\n"]).collect();
             metadata.insert("template".to_owned(), text);
+        }
+        if let Some(calibration) = self.calibration() {
+            let numbers: Vec<String> = calibration.to_flat().iter().map(f64::to_string).collect();
+            metadata.insert("calibration".to_owned(), numbers.join(" "));
         }
         let about = self.about().iter().map(|(name, text)| (format!("about.{name}"), text.clone()));
         metadata.extend(about);

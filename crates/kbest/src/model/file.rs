@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::feature::token::TokenKernel;
 use crate::feature::{Dictionary, Extractor, FeatureSource, Numbers, Preset, rises_to};
 use crate::label::LabelSet;
+use crate::marginal::Calibration;
 use crate::pattern::{Pattern, Patterns};
 use crate::state::{StateReader, StateWriter};
 use crate::template::Template;
@@ -54,6 +55,7 @@ pub(super) const EDGE_WEIGHTS: &str = "edges.weights";
 pub(super) const START: &str = "start";
 pub(super) const END: &str = "end";
 const VOTERS: &str = "voters";
+const CALIBRATION: &str = "calibration";
 const PARTS: [&str; 3] = ["label-parts.number", "label-parts.starts", "label-parts"];
 
 impl Model {
@@ -130,6 +132,7 @@ impl Model {
             about: self.about(),
             remark,
             text_format: self.text_format(),
+            calibration: self.calibration(),
             labels: self.labels(),
             extractor: self.extractor(),
             nodes: self.nodes(),
@@ -162,6 +165,7 @@ pub(super) struct Common<'a> {
     pub(super) about: &'a [(String, String)],
     pub(super) remark: Option<(&'a str, &'a str)>, // one more
     pub(super) text_format: Option<&'a TextFormat>,
+    pub(super) calibration: Option<&'a Calibration>,
     pub(super) labels: &'a LabelSet,
     pub(super) extractor: &'a Extractor,
     pub(super) nodes: &'a NodeWeights,
@@ -170,12 +174,15 @@ pub(super) struct Common<'a> {
 
 impl<'a> Common<'a> {
     pub(super) fn write(self, writer: &mut ContainerWriter<'a>) -> Result<()> {
-        let Common { about, remark, text_format, labels, extractor, nodes, edges } = self;
+        let Common { about, remark, text_format, calibration, labels, extractor, nodes, edges } = self;
         let about = about.iter().flat_map(|(name, text)| [name.as_str(), text]);
         let remark = remark.into_iter().flat_map(|(name, text)| [name, text]);
         write_list(writer, ABOUT, about.chain(remark))?;
         if let Some(text) = text_format {
             write_list(writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
+        }
+        if let Some(calibration) = calibration {
+            writer.section(CALIBRATION, calibration.to_flat());
         }
         write_list(writer, LABELS, labels.names())?;
         writer.section(SOURCE, extractor.source().name().into_owned().into_bytes());
@@ -244,6 +251,7 @@ pub(super) fn from_container(
         start: scores(START)?,
         end: scores(END)?,
         voters: file.has(VOTERS).then(|| read_voters(file, VOTERS)).transpose()?,
+        calibration: read_calibration(file)?,
         text_format: match read_text_format(file)? {
             Some(format) => Some(format),
             None => text_format::from_remarks(&mut about),
@@ -267,6 +275,7 @@ pub(super) fn common_sections() -> Vec<&'static str> {
         EDGE_WEIGHTS,
         START,
         END,
+        CALIBRATION,
     ];
     [&NODES[..], &EDGES, &WORDS, &LABELS, &ABOUT, &TEXT_FORMAT, &PATTERNS, &singles].concat()
 }
@@ -321,6 +330,14 @@ pub(super) fn read_text_format(file: &Container) -> Result<Option<TextFormat>> {
     let five = <[&str; 5]>::try_from(words);
     let five = five.map_err(|words| file.error("five words that describe the text format", words.len()))?;
     TextFormat::from_words(five).map(Some).map_err(|error| file.error("a text format", error))
+}
+
+pub(super) fn read_calibration(file: &Container) -> Result<Option<Calibration>> {
+    if !file.has(CALIBRATION) {
+        return Ok(None);
+    }
+    let calibration = Calibration::from_flat(&file.array::<f64>(CALIBRATION)?);
+    calibration.map(Some).map_err(|error| file.error("a calibration", error))
 }
 
 pub(super) fn read_number(file: &Container, name: &str) -> Result<usize> {

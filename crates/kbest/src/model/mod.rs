@@ -54,6 +54,7 @@ use crate::feature::Extractor;
 use crate::kernel::Float;
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
+use crate::marginal::Calibration;
 
 /// A matrix is stored whole with at most this many labels, or if at least one edge in this many is an exception.
 const FEW_LABELS: usize = 64;
@@ -80,6 +81,8 @@ pub struct ModelParts {
     pub end: Option<Vec<f32>>,
     /// The ensemble, if the model votes; the weights above are then those of its last member.
     pub voters: Option<Voters>,
+    /// How scores become probabilities, if that was learned.
+    pub calibration: Option<Calibration>,
     /// The format of the text the model was trained on, if known.
     pub text_format: Option<TextFormat>,
     /// Where the model comes from: pairs of name and text, for human readers.
@@ -99,6 +102,7 @@ impl ModelParts {
             start: None,
             end: None,
             voters: None,
+            calibration: None,
             text_format: None,
             about: Vec::new(),
         }
@@ -211,6 +215,11 @@ impl Model {
     /// The ensemble, if the model votes.
     pub fn voters(&self) -> Option<&Voters> {
         self.parts.voters.as_ref()
+    }
+
+    /// How scores become probabilities, if that was learned.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.parts.calibration.as_ref()
     }
 
     /// The format of the text the model was trained on, if known: text to tag is best in the same format.

@@ -56,6 +56,7 @@ impl Model {
             label_parts: self.label_parts().cloned(),
             start: self.start().map(<[f32]>::to_vec),
             end: self.end().map(<[f32]>::to_vec),
+            calibration: self.calibration().cloned(),
             text_format: self.text_format().cloned(),
             about: self.about().to_vec(),
             ..ModelParts::new(self.labels().clone(), extractor, nodes, edges)

@@ -22,6 +22,7 @@ use crate::feature::segment::{SegmentFeatures, SegmentKind};
 use crate::feature::{Extractor, FeatureId};
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
+use crate::marginal::Calibration;
 use crate::scheme::Spelling;
 use crate::segment::LearnedBound;
 use std::collections::BTreeSet;
@@ -56,6 +57,8 @@ pub struct SegmentModelParts {
     pub weights: NodeWeights,
     /// What completions will probably score, if that was learned.
     pub bound: Option<LearnedBound>,
+    /// How scores become probabilities, if that was learned; its curve is one for segments.
+    pub calibration: Option<Calibration>,
     /// The format of the text the model was trained on, if known.
     pub text_format: Option<TextFormat>,
     /// Where the model comes from: pairs of name and text, for human readers.
@@ -195,6 +198,11 @@ impl SegmentModel {
     /// What completions will probably score, if that was learned.
     pub fn bound(&self) -> Option<&LearnedBound> {
         self.parts.bound.as_ref()
+    }
+
+    /// How scores become probabilities, if that was learned; its curve is one for segments.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.parts.calibration.as_ref()
     }
 
     /// The format of the text the model was trained on, if known.

@@ -10,6 +10,7 @@ use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
 use crate::kernel::Float;
 use crate::lattice::{Edges, Lattice};
+use crate::marginal::Calibration;
 use crate::model::{BooleanModel, Voters};
 use std::sync::Arc;
 
@@ -66,6 +67,10 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
     }
 
     fn end(&self) -> Option<&[f32]> {
+        None
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
         None
     }
 

@@ -49,6 +49,7 @@ pub use terms::{
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};
+use crate::marginal::Calibration;
 use std::fmt;
 
 /// Turns an input into its lattice.
@@ -76,6 +77,9 @@ pub trait Scorer: fmt::Debug + Send + Sync {
 
     /// The scores of the last label in all lattices, if any.
     fn end(&self) -> Option<&[f32]>;
+
+    /// How scores become probabilities, if that was learned.
+    fn calibration(&self) -> Option<&Calibration>;
 
     /// The lattice of an input; for an ensemble, that of its last member.
     ///

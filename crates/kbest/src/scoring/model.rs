@@ -7,6 +7,7 @@ use super::{Constrain, Members, Scorer};
 use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::lattice::{Edges, Lattice};
+use crate::marginal::Calibration;
 use crate::model::{LabelParts, Model};
 use crate::sequence::Sequence;
 
@@ -61,6 +62,10 @@ impl Scorer for Model {
 
     fn end(&self) -> Option<&[f32]> {
         self.end()
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.calibration()
     }
 
     fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {

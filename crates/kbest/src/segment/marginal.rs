@@ -32,6 +32,7 @@ use crate::lattice::{EdgeScores, with_edges};
 #[derive(Debug)]
 pub struct SegmentMarginals<'m, 'l, S: Float> {
     lattice: &'m SegmentLattice<'l, S>,
+    factor: f64, // of all scores
     log_partition: f64,
     enter: Vec<f64>,  // T x L: log sum of what enters a label at a position
     end: Vec<f64>,    // (T + 1) x L: log sum of what ends there with a label
@@ -45,6 +46,19 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
     /// # Errors
     /// [`Error::NoPath`] if every segmentation is forbidden.
     pub fn new(lattice: &'m SegmentLattice<'l, S>) -> Result<Self> {
+        Self::at_temperature(lattice, 1.0)
+    }
+
+    /// The same with all scores divided by a temperature: the distribution `exp(score / temperature) / Z`.
+    ///
+    /// # Errors
+    /// As [`SegmentMarginals::new`]; [`Error::Argument`] unless the temperature is a finite number above 0.
+    pub fn at_temperature(lattice: &'m SegmentLattice<'l, S>, temperature: f64) -> Result<Self> {
+        if !(temperature.is_finite() && temperature > 0.0) {
+            return Err(Error::argument("temperature", "a finite number above 0", temperature));
+        }
+        let factor = temperature.recip();
+        let segment_score = |s: usize, r: usize, y: usize| factor * segment_score(lattice, s, r, y);
         let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
         let nothing = |rows: usize| vec![f64::NEG_INFINITY; rows * labels];
         let (mut enter, mut follow) = (nothing(positions), nothing(positions));
@@ -56,7 +70,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
             for y in 0..labels {
                 terms.clear();
                 for s in t.saturating_sub(longest)..t {
-                    terms.push(enter[s * labels + y] + segment_score(lattice, s, t, y));
+                    terms.push(enter[s * labels + y] + segment_score(s, t, y));
                 }
                 end[t * labels + y] = log_sum(&mut terms);
             }
@@ -66,24 +80,24 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
             for y in 0..labels {
                 terms.clear();
                 if t == 0 {
-                    terms.push(lattice.enter_first(y).to_f64());
+                    terms.push(factor * lattice.enter_first(y).to_f64());
                 } else {
                     with_edges!(lattice.chain(), |edges| {
                         let column = edges.column(t, y, &mut buffer);
-                        terms.extend((0..labels).map(|p| end[t * labels + p] + column[p].to_f64()));
+                        terms.extend((0..labels).map(|p| end[t * labels + p] + factor * column[p].to_f64()));
                     });
                 }
                 enter[t * labels + y] = log_sum(&mut terms);
             }
         }
         for y in 0..labels {
-            after[positions * labels + y] = lattice.chain().end().map_or(0.0, |end| end[y].to_f64());
+            after[positions * labels + y] = lattice.chain().end().map_or(0.0, |end| factor * end[y].to_f64());
         }
         for t in (0..positions).rev().filter(|&t| !closed[t]) {
             for y in 0..labels {
                 terms.clear();
                 for r in t + 1..=positions.min(t + longest) {
-                    terms.push(segment_score(lattice, t, r, y) + after[r * labels + y]);
+                    terms.push(segment_score(t, r, y) + after[r * labels + y]);
                 }
                 follow[t * labels + y] = log_sum(&mut terms);
             }
@@ -91,7 +105,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
                 terms.clear();
                 with_edges!(lattice.chain(), |edges| {
                     let row = edges.row(t, p, &mut buffer);
-                    terms.extend((0..labels).map(|y| row[y].to_f64() + follow[t * labels + y]));
+                    terms.extend((0..labels).map(|y| factor * row[y].to_f64() + follow[t * labels + y]));
                 });
                 after[t * labels + p] = log_sum(&mut terms);
             }
@@ -104,7 +118,12 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
         if log_partition == f64::NEG_INFINITY {
             return Err(Error::NoPath);
         }
-        Ok(SegmentMarginals { lattice, log_partition, enter, end, after, follow })
+        Ok(SegmentMarginals { lattice, factor, log_partition, enter, end, after, follow })
+    }
+
+    /// The logarithm of the probability of a segmentation with this score.
+    pub fn log_probability(&self, score: f64) -> f64 {
+        (self.factor * score - self.log_partition).min(0.0)
     }
 
     /// `log Z`: the logarithm of the sum of `exp(score)` over all segmentations.
@@ -119,7 +138,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
     pub fn segment(&self, start: usize, end: usize, label: LabelId) -> f64 {
         let (labels, y) = (self.lattice.labels(), label as usize);
         assert!(start < end && end <= self.lattice.positions() && y < labels, "no such segment");
-        let score = segment_score(self.lattice, start, end, y);
+        let score = self.factor * segment_score(self.lattice, start, end, y);
         (self.enter[start * labels + y] + score + self.after[end * labels + y] - self.log_partition).exp()
     }
 
@@ -141,7 +160,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
         if t == 0 {
             return 0.0;
         }
-        let edge = with_edges!(self.lattice.chain(), |edges| edges.get(t, p, y)).to_f64();
+        let edge = self.factor * with_edges!(self.lattice.chain(), |edges| edges.get(t, p, y)).to_f64();
         (self.end[t * labels + p] + edge + self.follow[t * labels + y] - self.log_partition).exp()
     }
 

@@ -9,6 +9,8 @@
 //! tagger per thread ([`Tagger::another`]). An ensemble can also use several threads for one sequence
 //! ([`Tagger::with_threads`]).
 //!
+//! **Probabilities** are those of the model's [`Calibration`], if it has one.
+//!
 //! **Constraints.** [`Tagger::with_transitions`] forbids pairs of neighbouring labels, [`Tagger::tag_known`] keeps
 //! known labels; decoders, k best paths, votes and confidences obey both.
 //!
@@ -36,6 +38,7 @@
 
 mod limits;
 mod parallel;
+mod probabilities;
 mod segments;
 mod voting;
 
@@ -46,11 +49,12 @@ use crate::decode::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::lattice::Lattice;
-use crate::marginal::{MarginalScratch, marginals};
+use crate::marginal::Calibration;
 use crate::model::Model;
 use crate::scoring::Scorer;
 use crate::transition::Transitions;
 use limits::{Constraint, Limits};
+use probabilities::Probabilities;
 use std::sync::Arc;
 
 /// Tags inputs with a model of any kind.
@@ -59,11 +63,12 @@ pub struct Tagger<M: Scorer = Model> {
     model: Arc<M>,
     decoder: Decoder,
     confidences: bool,
+    distributions: bool,
     threads: usize,
     constraint: Option<Arc<Constraint>>,
     memory: M::Memory,
     scratch: Scratch<f32>,
-    marginals: MarginalScratch,
+    probabilities: Probabilities,
     tagged: Tagged,
 }
 
@@ -76,20 +81,31 @@ pub struct Tagged {
     pub confidences: Vec<Vec<f64>>,
     /// The probability of each path; empty unless requested.
     pub probabilities: Vec<f64>,
+    /// The probability of every label at every position, `T x L`; empty unless requested.
+    pub distributions: Vec<f64>,
+}
+
+impl Tagged {
+    fn forget_probabilities(&mut self) {
+        self.confidences.clear();
+        self.probabilities.clear();
+        self.distributions.clear();
+    }
 }
 
 impl<M: Scorer> Tagger<M> {
     /// A tagger that chooses the decoder automatically.
     pub fn new(model: Arc<M>) -> Self {
         Tagger {
+            probabilities: Probabilities::new(&*model),
             model,
             decoder: Decoder::default(),
             confidences: false,
+            distributions: false,
             threads: 1,
             constraint: None,
             memory: M::Memory::default(),
             scratch: Scratch::new(),
-            marginals: MarginalScratch::new(),
             tagged: Tagged::default(),
         }
     }
@@ -106,6 +122,18 @@ impl<M: Scorer> Tagger<M> {
         self
     }
 
+    /// Whether to compute the probabilities of all labels at all positions, too.
+    pub fn with_distributions(mut self, distributions: bool) -> Self {
+        self.distributions = distributions;
+        self
+    }
+
+    /// How scores become probabilities, instead of the model's own calibration.
+    pub fn with_calibration(mut self, calibration: Option<Calibration>) -> Self {
+        self.probabilities.set(calibration);
+        self
+    }
+
     /// How many threads the members of an ensemble share; default 1. The answer does not depend on it. If there are
     /// many sequences, one tagger per thread is faster.
     pub fn with_threads(mut self, threads: usize) -> Self {
@@ -119,6 +147,7 @@ impl<M: Scorer> Tagger<M> {
     /// [`Error::Shape`] for a wrong number of labels, [`Error::IllegalScore`] if a sum is too large.
     pub fn with_transitions(mut self, transitions: &Transitions) -> Result<Self> {
         self.constraint = Some(Arc::new(Constraint::new(&*self.model, transitions)?));
+        self.probabilities.forget_edges();
         Ok(self)
     }
 
@@ -127,8 +156,10 @@ impl<M: Scorer> Tagger<M> {
         Tagger {
             decoder: self.decoder.clone(),
             confidences: self.confidences,
+            distributions: self.distributions,
             threads: self.threads,
             constraint: self.constraint.clone(),
+            probabilities: self.probabilities.another(),
             ..Tagger::new(self.model.clone())
         }
     }
@@ -172,35 +203,46 @@ impl<M: Scorer> Tagger<M> {
         limits.limit(self.model.lattice(input, &mut self.memory)?)
     }
 
+    /// The probability of every label at every position, `T x L`, under the same constraints and known labels (none, or one
+    /// entry per position), without a search; calibrated if the model is. For an ensemble that votes, those of its last member.
+    ///
+    /// # Errors
+    /// As for [`Tagger::lattice`]; [`Error::NoPath`] if the constraints leave no path.
+    pub fn distributions(&mut self, input: &M::Input, known: &[Option<LabelId>]) -> Result<&[f64]> {
+        let positions = M::positions(input);
+        if !known.is_empty() && known.len() != positions {
+            return Err(Error::shape("known labels", format!("{positions} positions"), known.len()));
+        }
+        let limits = Limits { constraint: self.constraint.as_deref(), known };
+        let lattice = limits.limit(self.model.lattice(input, &mut self.memory)?)?;
+        self.tagged.forget_probabilities();
+        self.probabilities.fill(&lattice, false, true, &mut self.tagged)?;
+        Ok(&self.tagged.distributions)
+    }
+
     fn search(&mut self, input: &M::Input, known: Option<&[Option<LabelId>]>, k: usize) -> Result<&Tagged> {
         let limits = Limits { constraint: self.constraint.as_deref(), known: known.unwrap_or_default() };
         let positions = M::positions(input);
         if let Some(known) = known.filter(|known| known.len() != positions) {
             return Err(Error::shape("known labels", format!("{positions} positions"), known.len()));
         }
-        let Tagged { decoded, confidences, probabilities } = &mut self.tagged;
-        confidences.clear();
-        probabilities.clear();
+        self.tagged.forget_probabilities();
+        let wanted = self.confidences || self.distributions;
         let (model, scratch) = (&*self.model, &mut self.scratch);
         let votes = voting::vote(model, input, limits, k, &self.decoder, self.threads, scratch)?;
         let is_ensemble = votes.is_some();
         if let Some(votes) = votes {
-            *decoded = votes;
-            if !self.confidences {
+            self.tagged.decoded = votes;
+            if !wanted {
                 return Ok(&self.tagged);
             }
         }
         let lattice = limits.limit(model.lattice(input, &mut self.memory)?)?;
         if !is_ensemble {
-            self.decoder.decode_into(&lattice, k, scratch, decoded)?;
+            self.decoder.decode_into(&lattice, k, scratch, &mut self.tagged.decoded)?;
         }
-        if self.confidences {
-            let marginals = marginals(&lattice, &mut self.marginals)?;
-            for path in &decoded.paths {
-                let labels = path.labels.iter().enumerate();
-                confidences.push(labels.map(|(t, &y)| marginals.node(t)[y as usize]).collect());
-                probabilities.push(marginals.path_log_probability(&path.labels)?.exp());
-            }
+        if wanted {
+            self.probabilities.fill(&lattice, self.confidences, self.distributions, &mut self.tagged)?;
         }
         Ok(&self.tagged)
     }

@@ -11,6 +11,7 @@
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::lattice::Edges;
+use crate::marginal::Calibration;
 use crate::model::SegmentModel;
 use crate::pipeline::{InOrder, in_order};
 use crate::scheme::{KnownTag, Scheme};
@@ -22,6 +23,9 @@ use crate::sequence::Sequence;
 use crate::transition::Transitions;
 use std::sync::Arc;
 
+/// A segment at least as probable has no alternative, apart from rounding: no curve is asked.
+const CERTAIN: f64 = 1.0 - 1e-12;
+
 /// The answer for one input.
 #[derive(Debug, Clone, Default)]
 pub struct SegmentTagged {
@@ -31,6 +35,8 @@ pub struct SegmentTagged {
     pub confidences: Vec<Vec<f64>>,
     /// The probability of each segmentation; empty unless requested.
     pub probabilities: Vec<f64>,
+    /// How probable it is that each position belongs to a segment of each label, `T x L`; empty unless requested.
+    pub distributions: Vec<f64>,
 }
 
 impl SegmentTagged {
@@ -55,6 +61,8 @@ pub struct SegmentTagger {
     model: Arc<SegmentModel>,
     decoder: SegmentDecoder,
     confidences: bool,
+    distributions: bool,
+    calibration: Option<Arc<Calibration>>,
     constraint: Option<Arc<Constraint>>,
     memory: SegmentModelMemory,
     scratch: SegmentScratch<f32>,
@@ -65,9 +73,11 @@ impl SegmentTagger {
     /// A tagger that chooses the decoder automatically.
     pub fn new(model: Arc<SegmentModel>) -> Self {
         SegmentTagger {
+            calibration: model.calibration().cloned().map(Arc::new),
             model,
             decoder: SegmentDecoder::default(),
             confidences: false,
+            distributions: false,
             constraint: None,
             memory: SegmentModelMemory::default(),
             scratch: SegmentScratch::default(),
@@ -86,6 +96,21 @@ impl SegmentTagger {
     #[must_use]
     pub fn with_confidences(mut self, confidences: bool) -> Self {
         self.confidences = confidences;
+        self
+    }
+
+    /// Whether to compute the probabilities of all labels at all positions, too: those of the segment that covers it.
+    #[must_use]
+    pub fn with_distributions(mut self, distributions: bool) -> Self {
+        self.distributions = distributions;
+        self
+    }
+
+    /// How scores become probabilities, instead of the model's own calibration. Its temperature acts on all of them, its curve
+    /// on probabilities of segments.
+    #[must_use]
+    pub fn with_calibration(mut self, calibration: Option<Calibration>) -> Self {
+        self.calibration = calibration.map(Arc::new);
         self
     }
 
@@ -126,6 +151,8 @@ impl SegmentTagger {
         SegmentTagger {
             decoder: self.decoder,
             confidences: self.confidences,
+            distributions: self.distributions,
+            calibration: self.calibration.clone(),
             constraint: self.constraint.clone(),
             ..SegmentTagger::new(self.model.clone())
         }
@@ -193,23 +220,32 @@ impl SegmentTagger {
     }
 
     fn search(&mut self, input: &Sequence, known: &[Option<KnownTag>], k: usize) -> Result<&SegmentTagged> {
-        let SegmentTagged { decoded, confidences, probabilities } = &mut self.tagged;
+        let SegmentTagged { decoded, confidences, probabilities, distributions } = &mut self.tagged;
         confidences.clear();
         probabilities.clear();
+        distributions.clear();
         let constraint = self.constraint.as_deref();
         let lattice = limited(&self.model, self.decoder, constraint, input, known, &mut self.memory)?;
         *decoded = self.decoder.decode(&lattice, k, &mut self.scratch)?;
-        if self.confidences {
-            let marginals = SegmentMarginals::new(&lattice)?;
-            for found in &decoded.segmentations {
-                let segments = found.segments.iter();
-                confidences.push(
-                    segments
-                        .map(|part| marginals.segment(part.start, part.end, part.label).min(1.0))
-                        .collect(),
-                );
-                probabilities.push((f64::from(found.score) - marginals.log_partition()).exp().min(1.0));
-            }
+        if !self.confidences && !self.distributions {
+            return Ok(&self.tagged);
+        }
+        let calibration = self.calibration.as_deref();
+        let marginals =
+            SegmentMarginals::at_temperature(&lattice, calibration.map_or(1.0, Calibration::temperature))?;
+        for found in decoded.segmentations.iter().filter(|_| self.confidences) {
+            let sure = |part: &Segment| {
+                let p = marginals.segment(part.start, part.end, part.label).min(1.0);
+                match calibration {
+                    Some(calibration) if p < CERTAIN => calibration.at(p),
+                    _ => p,
+                }
+            };
+            confidences.push(found.segments.iter().map(sure).collect());
+            probabilities.push(marginals.log_probability(found.score.into()).exp());
+        }
+        if self.distributions {
+            *distributions = marginals.labels();
         }
         Ok(&self.tagged)
     }

@@ -41,6 +41,7 @@
 
 mod baum_welch;
 mod boolean;
+mod calibrate;
 mod change;
 mod checkpoint;
 mod crf;
@@ -62,6 +63,7 @@ pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use boolean::{
     BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
 };
+pub use calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
 pub use change::Change;
 pub use checkpoint::{
     Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,

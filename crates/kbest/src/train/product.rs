@@ -1,9 +1,11 @@
 //! What training yields: a model of positions or of segments.
 
+use super::calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
 use super::{HeldOut, Measure, held_out, segment_held_out};
 use crate::columns::TextFormat;
 use crate::error::Result;
 use crate::evaluate::Spans;
+use crate::marginal::Calibration;
 use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
 use std::path::Path;
@@ -47,6 +49,23 @@ pub trait Product: Sized + Send + Sync + 'static {
     /// Errors of tagging.
     fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut>;
 
+    /// A calibration that fits these sequences, computed on this many threads.
+    ///
+    /// # Errors
+    /// As for [`calibrate`].
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated>;
+
+    /// The model with a calibration, and a remark on where it comes from.
+    ///
+    /// # Errors
+    /// As for [`Model::new`].
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self>;
+
     /// The model with remarks on its origin.
     ///
     /// # Errors
@@ -81,6 +100,22 @@ impl Product for Model {
         held_out(model, sequences, threads, Spans::detect(model.labels().names()).or(runs))
     }
 
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated> {
+        calibrate(model, sequences, threads, on_temperature)
+    }
+
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self> {
+        let mut parts = self.into_parts();
+        note(&mut parts.about, remark);
+        parts.calibration = Some(calibration);
+        Model::new(parts)
+    }
+
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
         let mut parts = self.into_parts();
         (parts.text_format, parts.about) = (Some(text), about);
@@ -113,9 +148,31 @@ impl Product for SegmentModel {
         segment_held_out(model, sequences, threads)
     }
 
+    fn calibrate(
+        model: &Arc<Self>,
+        sequences: &[Sequence],
+        threads: usize,
+        on_temperature: OnTemperature<'_>,
+    ) -> Result<Calibrated> {
+        calibrate_segments(model, sequences, threads, on_temperature)
+    }
+
+    fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self> {
+        let mut parts = self.into_parts();
+        note(&mut parts.about, remark);
+        parts.calibration = Some(calibration);
+        SegmentModel::new(parts)
+    }
+
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
         let mut parts = self.into_parts();
         (parts.text_format, parts.about) = (Some(text), about);
         SegmentModel::new(parts)
     }
+}
+
+/// Says, for human readers, where a calibration comes from.
+fn note(about: &mut Vec<(String, String)>, remark: &str) {
+    about.retain(|(name, _)| name != "calibration");
+    about.push(("calibration".into(), remark.into()));
 }

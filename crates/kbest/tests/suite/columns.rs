@@ -400,6 +400,7 @@ fn confidences_stand_where_each_format_has_room() {
     let answer = Answer {
         labels: &["X"],
         confidences: Some(&[0.98765]),
+        distributions: None,
         probability: Some(0.25),
         candidate: Some(Candidate { rank: 1, score: -2.5 }),
     };
@@ -408,14 +409,27 @@ fn confidences_stand_where_each_format_has_room() {
         writer.write_answer(sequence, answer).unwrap();
         String::from_utf8(writer.into_inner()).unwrap()
     };
-    assert_eq!(write(WriterOptions::columns(), &answer), "# 1 -2.5\nTime\tX/0.9877\n\n");
-    assert_eq!(write(WriterOptions::items(), &answer), "# 1 -2.5\nX/0.9877\n\n");
+    assert_eq!(write(WriterOptions::columns(), &answer), "# 1 -2.5 0.2500\nTime\tX/0.9877\n\n");
+    assert_eq!(write(WriterOptions::items(), &answer), "# 1 -2.5 0.2500\nX/0.9877\n\n");
     let expected = line.replace("NOUN", "X").replace("0.5000", "0.9877");
-    assert_eq!(write(WriterOptions::conllu("upos").unwrap(), &answer), format!("# 1 -2.5\n{expected}"));
+    assert_eq!(
+        write(WriterOptions::conllu("upos").unwrap(), &answer),
+        format!("# 1 -2.5 0.2500\n{expected}")
+    );
     #[cfg(feature = "json")]
     assert_eq!(
         write(WriterOptions::jsonl(), &answer),
         "{\"rank\":1,\"score\":-2.5,\"probability\":0.25,\"tokens\":[\"Time\"],\"tags\":[\"X\"],\"marginals\":[0.9877]}\n"
+    );
+    let rows = [vec![("X", 0.98765), ("Y|z", 0.0123)]];
+    let full = Answer { distributions: Some(&rows), ..answer };
+    let expected = "# 1 -2.5 0.2500\nTime\tX/0.9877\tX/0.9877\tY|z/0.0123\n\n";
+    assert_eq!(write(WriterOptions::columns(), &full), expected);
+    let expected = "A=b|Confidence=0.9877|Label1=X/0.9877|Label2=Y\\pz/0.0123\n\n";
+    assert!(write(WriterOptions::conllu("upos").unwrap(), &full).ends_with(expected));
+    #[cfg(feature = "json")]
+    assert!(
+        write(WriterOptions::jsonl(), &full).contains("\"distributions\":[{\"X\":0.9877,\"Y|z\":0.0123}]")
     );
     let bare = Answer { confidences: None, probability: None, candidate: None, ..answer };
     assert_eq!(write(WriterOptions::columns(), &bare), "Time\tX\n\n");

@@ -10,6 +10,7 @@ use crate::common::enumerate;
 use kbest::feature::boolean::{BooleanFeatures, Observation};
 use kbest::feature::token::StandardKernel;
 use kbest::feature::{FeatureSource, Preset};
+use kbest::marginal::Calibration;
 use kbest::model::{
     BooleanModel, EdgeWeight, EdgeWeights, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
 };
@@ -253,13 +254,20 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                     true => votes(kind, input, transitions.as_ref(), &known),
                     false => left.clone(),
                 };
-                for (decoder, threads, confidences) in
-                    [("auto", 1, true), ("viterbi", 3, false), ("funnel", 2, true)]
-                {
+                let curve = vec![(0.2, 0.05), (0.45, 0.5), (0.8, 0.85), (0.97, 0.9)];
+                let calibrated = Calibration::new(3.5, curve).unwrap();
+                for (decoder, threads, confidences, calibration) in [
+                    ("auto", 1, true, None),
+                    ("viterbi", 3, false, None),
+                    ("funnel", 2, true, Some(calibrated)),
+                    ("auto", 1, true, Some(Calibration::new(0.5, vec![]).unwrap())),
+                ] {
                     let place = format!("{}, constraint {c}, input {i}, {known:?}, {decoder}", kind.name);
                     let mut tagger = Tagger::new(kind.model.clone())
                         .with_decoder(Decoder::by_name(decoder).unwrap())
                         .with_confidences(confidences)
+                        .with_distributions(confidences)
+                        .with_calibration(calibration.clone())
                         .with_threads(threads);
                     if let Some(transitions) = transitions {
                         tagger = tagger.with_transitions(transitions).unwrap();
@@ -284,7 +292,7 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                             if confidences { tagged.decoded.paths.len() } else { 0 }
                         );
                         if confidences {
-                            check_confidences(tagged, &left, &place);
+                            check_confidences(tagged, &left, calibration.as_ref(), &place);
                         }
                     }
                 }
@@ -314,17 +322,47 @@ fn check_scores(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
     }
 }
 
-/// Probabilities are those of the remaining paths, under the scores of the (last) model.
-fn check_confidences(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
+/// Probabilities are those of the remaining paths, under the scores of the (last) model, divided by the temperature; the curve
+/// acts on the likeliest label of each position.
+fn check_confidences(
+    tagged: &kbest::Tagged,
+    left: &[Path<f32>],
+    calibration: Option<&Calibration>,
+    place: &str,
+) {
     let best = f64::from(left[0].score);
-    let weight = |path: &Path<f32>| (f64::from(path.score) - best).exp();
+    let temperature = calibration.map_or(1.0, Calibration::temperature);
+    let weight = |path: &Path<f32>| ((f64::from(path.score) - best) / temperature).exp();
     let all: f64 = left.iter().map(weight).sum();
     for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
         let own = left.iter().find(|other| other.labels == path.labels).unwrap();
         assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-5, "{place}");
-        for (t, y) in path.labels.iter().enumerate() {
-            let with_label: f64 = left.iter().filter(|other| other.labels[t] == *y).map(weight).sum();
-            assert!((tagged.confidences[rank][t] - with_label / all).abs() < 1e-5, "{place}");
+    }
+    for t in 0..left[0].labels.len() {
+        let share = |y: usize| {
+            let with = left.iter().filter(|path| path.labels[t] as usize == y);
+            with.map(weight).sum::<f64>() / all
+        };
+        let mut row: Vec<f64> = (0..5).map(share).collect();
+        if let Some(calibration) = calibration.filter(|calibration| !calibration.curve().is_empty()) {
+            let mut order: Vec<usize> = (0..5).collect();
+            order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+            let (first, second) = (row[order[0]], row[order[1]]);
+            if first - second < 1e-6 {
+                continue; // which of them is the likeliest, rounding decides
+            }
+            let rest: f64 = order[1..].iter().map(|&y| row[y]).sum();
+            let sure = if rest == 0.0 { 1.0 } else { calibration.at(first).max(second / (rest + second)) };
+            for &y in &order[1..] {
+                row[y] *= if rest == 0.0 { 0.0 } else { (1.0 - sure) / rest };
+            }
+            row[order[0]] = sure;
+        }
+        for (y, expected) in row.iter().enumerate() {
+            assert!((tagged.distributions[t * 5 + y] - expected).abs() < 1e-5, "{place}");
+        }
+        for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
+            assert!((tagged.confidences[rank][t] - row[path.labels[t] as usize]).abs() < 1e-5, "{place}");
         }
     }
 }

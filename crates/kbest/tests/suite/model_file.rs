@@ -6,6 +6,7 @@
 use crate::common::Random;
 use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
 use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
+use kbest::marginal::Calibration;
 use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row, WholeFile};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Error, LabelSet, Sequence, Tagger, Template};
@@ -66,6 +67,7 @@ fn trained(source: &FeatureSource) -> Model {
     }
     parts.start = Some((0..parts.labels.len()).map(|y| y as f32 / 2.0).collect());
     parts.about = vec![("made by".into(), "a test".into()), ("empty".into(), String::new())];
+    parts.calibration = Some(Calibration::new(2.5, vec![(0.5, 0.25), (0.75, 0.25), (1.0, 0.9)]).unwrap());
     Model::new(parts).unwrap()
 }
 
@@ -94,6 +96,8 @@ fn what_is_saved_is_loaded() {
         assert_eq!(loaded.labels(), model.labels());
         assert_eq!((loaded.start(), loaded.end()), (model.start(), None));
         assert_eq!(loaded.about(), model.about());
+        assert!(loaded.calibration().is_some());
+        assert_eq!(loaded.calibration(), model.calibration());
         assert_eq!(loaded.extractor().columns(), 2);
         assert_eq!(loaded.nodes().stored(), model.nodes().stored());
         assert_eq!(loaded.edges().stored(), model.edges().stored());
@@ -230,7 +234,7 @@ fn sections_are_needed_and_known() {
         sections.remove(i);
         let file = Model::from_bytes(&put_together(&sections), "f");
         match name.as_str() {
-            "start" | "end" => assert!(file.is_ok(), "{name} may be missing"),
+            "start" | "end" | "calibration" => assert!(file.is_ok(), "{name} may be missing"),
             _ => {
                 assert_eq!(file.unwrap_err().to_string(), format!("f: expected a section `{name}`, got none"))
             }
@@ -243,6 +247,31 @@ fn sections_are_needed_and_known() {
     sections.push(("news".into(), vec![]));
     let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err();
     assert_eq!(error.to_string(), "f: expected only known sections, got section \"news\"");
+}
+
+#[test]
+fn a_senseless_calibration_is_refused() {
+    let whole = take_apart(&trained(&FeatureSource::Items).to_bytes().unwrap());
+    let place = whole.iter().position(|(name, _)| name == "calibration").unwrap();
+    for numbers in [
+        &[][..],
+        &[0.0],
+        &[-1.0],
+        &[f64::NAN],
+        &[f64::INFINITY],
+        &[1.0, 0.5],
+        &[1.0, 0.5, 1.5],
+        &[1.0, 0.5, 0.5, 0.5, 0.6],
+        &[1.0, 0.5, 0.5, 0.6, 0.4],
+    ] {
+        let mut sections = whole.clone();
+        sections[place].1 = numbers.iter().flat_map(|number: &f64| number.to_le_bytes()).collect();
+        let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err().to_string();
+        assert!(error.starts_with("f: expected a calibration, got"), "{numbers:?}: {error}");
+    }
+    let mut sections = whole;
+    sections.remove(place);
+    assert_eq!(Model::from_bytes(&put_together(&sections), "f").unwrap().calibration(), None);
 }
 
 #[test]
@@ -491,6 +520,7 @@ fn pruning_drops_weights_and_features() {
         end: None,
         label_parts: None,
         voters: None,
+        calibration: None,
         text_format: Some(TextFormat::new(Format::Jsonl)),
         about: vec![("a".into(), "b".into())],
     })
@@ -616,6 +646,7 @@ fn measure_loading() {
         end: None,
         label_parts: None,
         voters: None,
+        calibration: None,
         text_format: None,
         about: vec![],
     })

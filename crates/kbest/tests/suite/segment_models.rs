@@ -7,6 +7,7 @@
 use crate::model_file::{Change, Sections, apply, change, put_together, take_apart};
 use kbest::feature::segment::{Lexicon, SegmentFeaturesBuilder, SegmentKind, SegmentMemory};
 use kbest::feature::{FeatureSource, Preset};
+use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
 use kbest::random::Random;
 use kbest::scheme::Scheme;
@@ -141,7 +142,10 @@ fn cross(tags: &[&str], source: FeatureSource, averaging: Averaging) {
                         }
                         let tagger =
                             SegmentTagger::new(model.clone()).with_decoder(decoder).with_confidences(true);
-                        let mut tagger = tagger.with_transitions(transitions).unwrap();
+                        let curve = Calibration::new(2.5, vec![(0.3, 0.1), (0.9, 0.8)]).unwrap();
+                        let calibration = (k == 3).then_some(curve);
+                        let tagger = tagger.with_transitions(transitions).unwrap();
+                        let mut tagger = tagger.with_calibration(calibration.clone()).another();
                         let known: Vec<_> = known.iter().map(|known| tagger.known((*known)?)).collect();
                         let tagged = tagger.tag_known(&input, &known, k);
                         let place = format!("{} {k} {known:?} {tags:?}", entry.name);
@@ -149,7 +153,8 @@ fn cross(tags: &[&str], source: FeatureSource, averaging: Averaging) {
                             assert_eq!(tagged.unwrap_err(), Error::NoPath, "{place}");
                             continue;
                         }
-                        check(tagged.unwrap(), &left, k, averaging == Averaging::Final, &place);
+                        let exact = averaging == Averaging::Final;
+                        check(tagged.unwrap(), &left, k, exact, calibration.as_ref(), &place);
                     }
                 }
             }
@@ -157,10 +162,18 @@ fn cross(tags: &[&str], source: FeatureSource, averaging: Averaging) {
     }
 }
 
-fn check(tagged: &kbest::SegmentTagged, left: &[Segmentation<f32>], k: usize, exact: bool, place: &str) {
+fn check(
+    tagged: &kbest::SegmentTagged,
+    left: &[Segmentation<f32>],
+    k: usize,
+    exact: bool,
+    calibration: Option<&Calibration>,
+    place: &str,
+) {
     let found = &tagged.decoded.segmentations;
     assert_eq!(found.len(), k.min(left.len()), "{place}");
-    let weight = |one: &Segmentation<f32>| f64::from(one.score - left[0].score).exp();
+    let temperature = calibration.map_or(1.0, Calibration::temperature);
+    let weight = |one: &Segmentation<f32>| (f64::from(one.score - left[0].score) / temperature).exp();
     let all: f64 = left.iter().map(weight).sum();
     for (rank, one) in found.iter().enumerate() {
         let own = left.iter().find(|other| other.segments == one.segments);
@@ -173,7 +186,11 @@ fn check(tagged: &kbest::SegmentTagged, left: &[Segmentation<f32>], k: usize, ex
             assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-4, "{place}");
             for (part, sure) in one.segments.iter().zip(&tagged.confidences[rank]) {
                 let with: f64 = left.iter().filter(|other| other.segments.contains(part)).map(weight).sum();
-                assert!((sure - with / all).abs() < 1e-4, "{place}");
+                let with = match calibration {
+                    Some(calibration) if with / all < 1.0 - 1e-9 => calibration.at(with / all),
+                    _ => with / all,
+                };
+                assert!((sure - with).abs() < 1e-4, "{place}");
             }
         }
     }

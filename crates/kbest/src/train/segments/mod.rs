@@ -123,6 +123,7 @@ fn model_of(
         features: data.features().clone(),
         weights: weights.finish(),
         bound: None,
+        calibration: None,
         text_format: None,
         about: Vec::new(),
     })

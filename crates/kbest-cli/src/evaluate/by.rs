@@ -1,0 +1,250 @@
+//! `--by`: the same figures for parts of the data: by a column, by a field of CoNLL-U, by morphological features.
+//!
+//! Features are compared one by one if they are part of the label (`NOUN+Case=Nom|Number=Sing`): how often the model finds each,
+//! whatever else it gets wrong. Otherwise tokens are grouped by the features that the data gives them.
+
+use super::counts::Compared;
+use crate::failure::{Failure, Result};
+use crate::table::{aligned, grouped, percent};
+use kbest::Sequence;
+use kbest::columns::{Field, Format, TextFormat};
+use kbest::evaluate::Tally;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The name of a part of a label that is no feature, such as `NOUN`.
+const TAG: &str = "tag";
+
+/// What to group by.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum By {
+    /// The cells of a column, from 0.
+    Column(usize),
+    /// A field of CoNLL-U.
+    Field(Field),
+    /// Each feature by itself.
+    Features,
+    /// The values of one feature.
+    Feature(String),
+}
+
+impl By {
+    pub(super) fn parse(text: &str, format: &TextFormat) -> Result<Self> {
+        let conllu = format.format == Format::Conllu;
+        let wrong = |expected: &str| Failure::Usage(format!("--by: expected {expected}, got {text}"));
+        if let Ok(column) = text.parse::<usize>() {
+            return match column.checked_sub(1) {
+                Some(column) if !conllu => Ok(By::Column(column)),
+                Some(_) => Err(wrong("a field such as upos, or a feature such as Case, for CoNLL-U")),
+                None => Err(wrong("a column from 1 on")),
+            };
+        }
+        match Field::by_name(text) {
+            _ if text.eq_ignore_ascii_case("feats") => Ok(By::Features),
+            Ok(field) if conllu => Ok(By::Field(field)),
+            Ok(_) => {
+                Err(wrong("a column from 1 on, feats, or a feature such as Case, for data without fields"))
+            }
+            Err(_) if text.starts_with(char::is_uppercase) => Ok(By::Feature(text.to_owned())),
+            Err(_) => Err(wrong("a column, a field of CoNLL-U, feats, or a feature such as Case")),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            By::Column(column) => format!("column {}", column + 1),
+            By::Field(field) => field.name().into(),
+            By::Features => "feature".into(),
+            By::Feature(name) => name.clone(),
+        }
+    }
+}
+
+/// The figures of all groups of one `--by`.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    tallies: BTreeMap<String, Tally>,
+    found: bool, // features were found and compared: precision and recall mean something
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct GroupReport<'a> {
+    by: String,
+    groups: Vec<GroupLine<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupLine<'a> {
+    value: &'a str,
+    gold: u64,
+    right: u64,
+    accuracy: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    f1: Option<f64>,
+}
+
+/// The features of a label, or of the field FEATS: names and values. What is no feature is the tag.
+fn features(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts = text.split(['+', '|']).filter(|part| !part.is_empty() && *part != "_");
+    parts.map(|part| part.split_once('=').unwrap_or((TAG, part)))
+}
+
+/// A field of every position, as the file has it.
+fn fields(sequence: &Sequence, field: Field) -> Vec<String> {
+    let words = sequence.source_lines().filter(|line| line.position.is_some());
+    words.map(|line| line.text.split('\t').nth(field as usize).unwrap_or_default().to_owned()).collect()
+}
+
+impl Groups {
+    fn tally(&mut self, name: &str) -> &mut Tally {
+        if !self.tallies.contains_key(name) {
+            self.tallies.insert(name.to_owned(), Tally::default());
+        }
+        self.tallies.get_mut(name).expect("inserted above if missing")
+    }
+
+    /// A token of a group, and whether its label is right.
+    fn count(&mut self, name: &str, right: bool) {
+        let tally = self.tally(name);
+        tally.gold += 1;
+        tally.right += u64::from(right);
+    }
+
+    pub(super) fn add(&mut self, by: &By, compared: &Compared<'_>) -> Result<()> {
+        let Compared { sequence, gold, chosen, .. } = *compared;
+        let right = |t: usize| gold[t] == chosen[t];
+        match by {
+            By::Column(column) => {
+                for t in 0..gold.len() {
+                    let cell = sequence.cell(t, *column).ok_or_else(|| {
+                        let columns = sequence.width(t);
+                        Failure::Usage(format!(
+                            "--by: expected a column from 1 to {columns}, got {}",
+                            column + 1
+                        ))
+                    })?;
+                    self.count(cell, right(t));
+                }
+            }
+            By::Field(field) => {
+                let values = fields(sequence, *field);
+                values.iter().enumerate().for_each(|(t, value)| self.count(value, right(t)));
+            }
+            By::Features | By::Feature(_) => {
+                let only = if let By::Feature(name) = by { Some(name.as_str()) } else { None };
+                let in_labels = gold.iter().chain(chosen).any(|label| label.contains('='));
+                self.found |= in_labels;
+                if in_labels {
+                    gold.iter().zip(chosen).for_each(|(gold, chosen)| self.compare(gold, chosen, only));
+                } else if !self.found {
+                    let values = fields(sequence, Field::Feats);
+                    for (t, value) in values.iter().enumerate() {
+                        for (name, value) in features(value) {
+                            match only {
+                                None => self.count(&format!("{name}={value}"), right(t)),
+                                Some(only) if only == name => self.count(value, right(t)),
+                                Some(_) => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares labels feature by feature, or the values of one.
+    fn compare(&mut self, gold: &str, chosen: &str, only: Option<&str>) {
+        let wanted = |(name, _): &(&str, &str)| only.is_none_or(|only| only == *name);
+        let group = |(name, value): (&str, &str)| if only.is_some() { value } else { name }.to_owned();
+        let found: Vec<(&str, &str)> = features(chosen).filter(wanted).collect();
+        for feature in features(gold).filter(wanted) {
+            let tally = self.tally(&group(feature));
+            tally.gold += 1;
+            tally.right += u64::from(found.contains(&feature));
+        }
+        found.into_iter().for_each(|feature| self.tally(&group(feature)).predicted += 1);
+    }
+
+    pub(super) fn merge(&mut self, other: Groups) {
+        self.found |= other.found;
+        for (name, tally) in other.tallies {
+            let own = self.tally(&name);
+            own.gold += tally.gold;
+            own.predicted += tally.predicted;
+            own.right += tally.right;
+        }
+    }
+
+    /// Most frequent first.
+    fn sorted(&self) -> Vec<(&str, &Tally)> {
+        let mut rows: Vec<(&str, &Tally)> =
+            self.tallies.iter().map(|(name, tally)| (&**name, tally)).collect();
+        rows.sort_by(|a, b| b.1.gold.cmp(&a.1.gold).then(a.0.cmp(b.0)));
+        rows
+    }
+
+    /// Fails if there is nothing to show.
+    pub(super) fn expect_some(&self, by: &By) -> Result<()> {
+        if !self.tallies.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--by: expected a feature of the labels, or of the field FEATS, got {}, which no token has",
+            by.name()
+        )))
+    }
+
+    pub(super) fn text(&self, by: &By, most: usize) -> String {
+        let rows = self.sorted();
+        let left_off = rows.len().saturating_sub(most);
+        let row = |(name, tally): &(&str, &Tally)| {
+            let mut row = vec![(*name).to_owned(), grouped(tally.gold as usize), percent(tally.recall())];
+            if self.found {
+                row.extend([percent(tally.precision()), percent(tally.f1())]);
+            }
+            row
+        };
+        let rows: Vec<Vec<String>> = rows.iter().take(most).map(row).collect();
+        let name = by.name();
+        let table = match self.found {
+            true => {
+                let header = [name.as_str(), "tokens", "recall", "precision", "F1"];
+                aligned(&header, &[false, true, true, true, true], &rows)
+            }
+            false => aligned(&[&name, "tokens", "right"], &[false, true, true], &rows),
+        };
+        let more = if left_off > 0 { format!("({left_off} more)\n") } else { String::new() };
+        format!("\n{table}{more}")
+    }
+
+    pub(super) fn report(&self, by: &By) -> GroupReport<'_> {
+        let line = |(value, tally): (&'_ str, &Tally)| GroupLine {
+            value: self.tallies.get_key_value(value).map_or("", |(name, _)| name),
+            gold: tally.gold,
+            right: tally.right,
+            accuracy: tally.recall(),
+            predicted: self.found.then_some(tally.predicted),
+            precision: self.found.then(|| tally.precision()),
+            f1: self.found.then(|| tally.f1()),
+        };
+        GroupReport { by: by.name(), groups: self.sorted().into_iter().map(line).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_split_into_features() {
+        let all = |text| features(text).collect::<Vec<_>>();
+        assert_eq!(all("NOUN+Case=Nom|Number=Sing"), [(TAG, "NOUN"), ("Case", "Nom"), ("Number", "Sing")]);
+        assert_eq!(all("X+_"), [(TAG, "X")]);
+        assert_eq!(all("_"), []);
+    }
+}
