@@ -17,7 +17,7 @@ FEATURES = text mmap gzip json safetensors bounds
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-python test-python-peers package lint soak fuzz torture check-deep bench demo clean help
+.PHONY: all test test-python test-python-peers test-cluster package lint soak fuzz torture check-deep bench demo clean help
 
 all: lint test
 
@@ -25,6 +25,7 @@ help:
 	@echo "make test    run all tests: Rust, the library's again without vector instructions, packaging, Python"
 	@echo "make test-python        the Python package alone: builds the wheel, tests it in a fresh environment"
 	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
+	@echo "make test-cluster       Spark: a cluster of two workers on this machine, parts of which are killed (after test-python)"
 	@echo "make package            build both crates from their packages, as crates.io would"
 	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
 	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder, at every vector LEVELS=$(LEVELS)"
@@ -45,6 +46,9 @@ test-python:
 
 test-python-peers:
 	PYTHON=$(PYTHON) scripts/test_python.sh peers
+
+test-cluster:
+	scripts/test_cluster.sh
 
 package:
 	$(CARGO) package -p kbest -p kbest-cli --allow-dirty

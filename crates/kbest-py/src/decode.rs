@@ -7,7 +7,7 @@ use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::{PathIterator, PyPath};
 use kbest::decode::{Answers, CATALOGUE};
-use kbest::{Decode, Decoded, Decoder, LabelId};
+use kbest::{Decode, Decoded, Decoder, LabelId, Score};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -113,19 +113,11 @@ fn decoded<'py, S: Number>(
     let answers: Vec<kbest::Result<Decoded<S>>> = answers.map_err(|failed| error::exception(py, failed))?;
     let mut all = Vec::with_capacity(answers.len());
     for (i, answer) in answers.into_iter().enumerate() {
-        let answer = answer.map_err(|failed| match arrays.batch {
-            true => error::in_batch(py, failed, i),
-            false => error::exception(py, failed),
-        })?;
+        let place = arrays.batch.then_some(i);
+        let answer = answer.map_err(|failed| error::with_place(py, failed, place))?;
         all.push(shown(py, &answer, k)?);
     }
-    match all.pop() {
-        Some(only) if !arrays.batch => Ok(only),
-        last => {
-            all.extend(last);
-            Ok(PyList::new(py, all)?.into_any())
-        }
-    }
+    one_or_list(py, all, arrays.batch)
 }
 
 /// One path, or a list of them.
@@ -238,12 +230,30 @@ fn scored<'py, S: Number>(
     let paths = paths_of(path, arrays.lengths(), arrays.batch)?;
     let view = arrays.view();
     let scores = py.detach(|| {
-        let ready = view.ready()?;
-        let score = |(i, path): (usize, &Vec<u32>)| Ok(ready.lattice(i)?.path_score(path)?.to_f64());
-        paths.iter().enumerate().map(score).collect::<kbest::Result<Vec<f64>>>()
+        let ready = view.ready().map_err(|failed| (None, failed))?;
+        let score = |(i, path): (usize, &Vec<u32>)| {
+            let score = ready.lattice(i).and_then(|lattice| lattice.path_score(path));
+            score.map(Score::to_f64).map_err(|failed| (Some(i).filter(|_| arrays.batch), failed))
+        };
+        paths.iter().enumerate().map(score).collect::<Result<Vec<f64>, _>>()
     });
-    let scores = scores.map_err(|failed| error::exception(py, failed))?;
+    let scores = scores.map_err(|(place, failed)| error::with_place(py, failed, place))?;
     numbers(py, scores, arrays.batch)
+}
+
+/// The answer for one sequence, or a list of answers for a batch.
+pub(crate) fn one_or_list<'py>(
+    py: Python<'py>,
+    mut answers: Vec<Bound<'py, PyAny>>,
+    batch: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    match answers.pop() {
+        Some(only) if !batch => Ok(only),
+        last => {
+            answers.extend(last);
+            Ok(PyList::new(py, answers)?.into_any())
+        }
+    }
 }
 
 /// A number, or an array of numbers for a batch.
@@ -274,7 +284,7 @@ pub(crate) fn paths_of(path: &Bound<'_, PyAny>, lengths: &[usize], batch: bool) 
     Ok(paths)
 }
 
-/// All decoders: a list of dicts with name, paths ("1", "k" or "1 or k"), exact, cost and advice.
+/// All decoders: a list of dicts with name, paths ("1" or "k"), exact, cost and advice.
 ///
 /// >>> import kbest
 /// >>> [decoder["name"] for decoder in kbest.decoders()][:2]

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use std::io::ErrorKind;
 
 /// What an argument is called, by the first words of the library's messages.
-const ARGUMENTS: [(&str, &str); 26] = [
+const ARGUMENTS: [(&str, &str); 25] = [
     ("the node score", "node"),
     ("node scores", "node"),
     ("the edge score", "edge"),
@@ -26,9 +26,8 @@ const ARGUMENTS: [(&str, &str); 26] = [
     ("mask of allowed", "allowed"),
     ("allowed labels", "allowed"),
     ("path", "path"),
-    ("the duration", "duration"),
     ("durations", "duration"),
-    ("the score of segment", "segment"),
+    ("the score of the segment", "segment"),
     ("segment scores", "segment"),
     ("longest segment", "longest"),
     ("label order", "order"),
@@ -77,6 +76,12 @@ pub(crate) fn dtype(py: Python<'_>, argument: &str, expected: impl ToString, got
     made(py, "DtypeError", message, Some(argument))
 }
 
+/// An `UnsupportedError`: what was asked of this object it cannot do.
+pub(crate) fn unsupported(py: Python<'_>, what: &str, expected: impl ToString, got: impl ToString) -> PyErr {
+    let message = format!("{what}: expected {}, got {}", expected.to_string(), got.to_string());
+    made(py, "UnsupportedError", message, None)
+}
+
 /// The exception for an error of the library.
 pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
     with_place(py, error, None)
@@ -87,7 +92,8 @@ pub(crate) fn in_batch(py: Python<'_>, error: Error, sequence: usize) -> PyErr {
     with_place(py, error, Some(sequence))
 }
 
-fn with_place(py: Python<'_>, error: Error, sequence: Option<usize>) -> PyErr {
+/// The exception for an error of a sequence, if it is one of a batch.
+pub(crate) fn with_place(py: Python<'_>, error: Error, sequence: Option<usize>) -> PyErr {
     let (class, about) = match &error {
         Error::NoPath => ("NoPathError", None),
         Error::IllegalScore { what, .. } => ("ScoreError", Some(what.as_str())),

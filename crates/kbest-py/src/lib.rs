@@ -1,10 +1,10 @@
 //! The Python package: mirrors the library and computes nothing itself.
 //!
-//! `array.rs` turns what Python calls an array into slices, `call.rs` the arguments of a call into lattices, `edges.rs` edges
-//! that are prepared once. `decode.rs`, `marginal.rs` and `segments.rs` hold the functions, `path.rs` their answers;
-//! `sequence.rs`, `tagger.rs` and `arrow/` are about text, `train.rs` about learning, `explain.rs` about what a search does,
-//! `error.rs` about exceptions. Pure Python parts
-//! (conversions of tensors, adapters, the estimator) are in `python/kbest/`.
+//! `array.rs` turns what Python calls an array into slices, `call/` the arguments of a call into lattices, `edges/` edges
+//! that are prepared once. `decode.rs`, `marginal.rs` and `segments/` hold the functions, `path.rs` their answers;
+//! `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
+//! `error.rs` about exceptions. Pure Python parts (conversions of tensors, adapters, the estimator) are in
+//! `python/kbest/`.
 //!
 //! **Threads.** Every call lets go of the interpreter while it computes; a batch is decoded on all cores (`parallel.rs`).
 
@@ -22,6 +22,7 @@ mod parallel;
 mod path;
 mod segments;
 mod sequence;
+mod shards;
 mod tagger;
 mod train;
 
@@ -32,6 +33,7 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<edges::PyEdges>()?;
     module.add_class::<edges::PySparseEdges>()?;
+    module.add_class::<edges::PyClassEdges>()?;
     module.add_class::<path::PyPath>()?;
     module.add_class::<path::PathIterator>()?;
     module.add_class::<marginal::PyMarginals>()?;
@@ -51,8 +53,11 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(segments::segments_log_partition, module)?)?;
     module.add_class::<tagger::PyTagger>()?;
     module.add_class::<tagger::TaggedPath>()?;
+    module.add_class::<tagger::PyEvaluation>()?;
     module.add_class::<arrow::ArrowStream>()?;
     module.add_function(wrap_pyfunction!(explain::explain_scores, module)?)?;
+    module.add_class::<shards::ShardVocabulary>()?;
+    module.add_class::<shards::PyShardPlan>()?;
     module.add_class::<train::Epoch>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     Ok(())

@@ -2,14 +2,13 @@
 
 use crate::array::Dtype;
 use crate::call::{Given, Resolved};
-use crate::decode::{numbers, paths_of, with_dtype};
+use crate::decode::{numbers, one_or_list, paths_of, with_dtype};
 use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::int32;
 use kbest::Lattice;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 /// Probabilities of labels, neighbouring labels and paths under `exp(score) / Z`.
 ///
@@ -155,18 +154,10 @@ fn summed<'py, S: Number>(
     });
     let sums: Vec<_> = sums.map_err(|failed| error::exception(py, failed))?;
     let made = sums.into_iter().enumerate().map(|(i, sums)| match sums {
-        Ok(sums) => Bound::new(py, sums.into_python(py)?),
-        Err(failed) if arrays.batch => Err(error::in_batch(py, failed, i)),
-        Err(failed) => Err(error::exception(py, failed)),
+        Ok(sums) => Bound::new(py, sums.into_python(py)?).map(Bound::into_any),
+        Err(failed) => Err(error::with_place(py, failed, arrays.batch.then_some(i))),
     });
-    let mut made = made.collect::<PyResult<Vec<_>>>()?;
-    match made.pop() {
-        Some(only) if !arrays.batch => Ok(only.into_any()),
-        last => {
-            made.extend(last);
-            Ok(PyList::new(py, made)?.into_any())
-        }
-    }
+    one_or_list(py, made.collect::<PyResult<_>>()?, arrays.batch)
 }
 
 /// The logarithm of the sum of `exp(score)` over all paths; an array of them for a batch. Takes what `decode` takes.
@@ -213,9 +204,9 @@ fn partitions<'py, S: Number>(
         }))
     });
     let sums: Vec<kbest::Result<f64>> = sums.map_err(|failed| error::exception(py, failed))?;
-    let sums = sums.into_iter().enumerate().map(|(i, sum)| match arrays.batch {
-        true => sum.map_err(|failed| error::in_batch(py, failed, i)),
-        false => sum.map_err(|failed| error::exception(py, failed)),
-    });
+    let sums = sums
+        .into_iter()
+        .enumerate()
+        .map(|(i, sum)| sum.map_err(|failed| error::with_place(py, failed, arrays.batch.then_some(i))));
     numbers(py, sums.collect::<PyResult<_>>()?, arrays.batch)
 }

@@ -1,6 +1,7 @@
 //! The sequences of a batch on many threads, and the memory that calls keep.
 
 use crate::edges::Prepared;
+use kbest::train::MOST_THREADS;
 use kbest::{Edges, Float, MarginalScratch, Scratch};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub(crate) fn map<S: Number, R: Send>(
     work: impl Fn(&mut Memory<S>, usize) -> R + Sync,
 ) -> Vec<R> {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 && count > 1 { cores() } else { threads }.min(count);
+    let threads = if threads == 0 && count > 1 { cores() } else { threads }.min(count).min(MOST_THREADS);
     if threads <= 1 {
         let all = |memory: &mut Memory<S>| (0..count).map(|i| work(memory, i)).collect();
         return if scores <= KEPT_SCORES { S::with_memory(all) } else { all(&mut Memory::default()) };

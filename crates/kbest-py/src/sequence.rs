@@ -29,17 +29,19 @@ pub(crate) fn sequence(tokens: &Bound<'_, PyAny>) -> PyResult<(Sequence, bool)> 
     Ok((sequence, dicts))
 }
 
-/// A sequence of tokens with their labels; `index` is its number in the data.
+/// A sequence of tokens with their labels; `index` is its number in the data, `names` are those of the two arguments.
 pub(crate) fn labelled(
     tokens: &Bound<'_, PyAny>,
     labels: &Bound<'_, PyAny>,
     index: usize,
+    names: [&str; 2],
 ) -> PyResult<(Sequence, bool)> {
     let py = tokens.py();
     if tokens.is_instance_of::<PyString>() {
-        return Err(error::dtype(py, "X", format!("a list of tokens for sequence {index}"), "a string"));
+        return Err(error::dtype(py, names[0], format!("a list of tokens for sequence {index}"), "a string"));
     }
-    let labels = labels.try_iter()?.map(|label| label_name(&label?)).collect::<PyResult<Vec<String>>>()?;
+    let labels =
+        labels.try_iter()?.map(|label| label_name(&label?, names[1])).collect::<PyResult<Vec<String>>>()?;
     let (mut sequence, mut dicts) = (Sequence::new(), false);
     for (t, token) in tokens.try_iter()?.enumerate() {
         dicts |= push(&mut sequence, &token?)?;
@@ -49,19 +51,19 @@ pub(crate) fn labelled(
     }
     if labels.len() != sequence.len() {
         let expected = format!("{} labels for sequence {index}", sequence.len());
-        return Err(error::shape(py, "y", expected, labels.len()));
+        return Err(error::shape(py, names[1], expected, labels.len()));
     }
     Ok((sequence, dicts))
 }
 
 /// The name of a label; whole numbers are names, too.
-fn label_name(label: &Bound<'_, PyAny>) -> PyResult<String> {
+fn label_name(label: &Bound<'_, PyAny>, argument: &str) -> PyResult<String> {
     match label.cast::<PyString>() {
         Ok(name) => Ok(name.to_cow()?.into_owned()),
         Err(_) if label.is_instance_of::<PyInt>() || label.hasattr("__index__")? => {
             Ok(label.str()?.to_string())
         }
-        Err(_) => Err(error::dtype(label.py(), "y", "labels that are strings", label.get_type())),
+        Err(_) => Err(error::dtype(label.py(), argument, "labels that are strings", label.get_type())),
     }
 }
 
@@ -73,7 +75,7 @@ fn push(sequence: &mut Sequence, token: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(false);
     }
     if let Ok(features) = token.cast::<PyDict>() {
-        attributes(sequence, &mut String::new(), features)?;
+        attributes(sequence, &mut String::new(), features, 0)?;
         return Ok(true);
     }
     if let Some(number) = number(token)? {
@@ -112,19 +114,41 @@ fn wrong(value: &Bound<'_, PyAny>) -> PyErr {
     error::dtype(value.py(), "tokens", "strings, numbers, lists of them, or dicts of features", got)
 }
 
-/// Adds the features of a dict; `prefix` is what stands before each name.
-fn attributes(sequence: &mut Sequence, prefix: &mut String, features: &Bound<'_, PyDict>) -> PyResult<()> {
+/// Dicts within dicts within dicts: more than this cannot be meant.
+const DEEPEST: usize = 64;
+
+/// Adds the features of a dict; `prefix` is what stands before each name, `depth` how many dicts this one lies in.
+fn attributes(
+    sequence: &mut Sequence,
+    prefix: &mut String,
+    features: &Bound<'_, PyDict>,
+    depth: usize,
+) -> PyResult<()> {
+    if depth > DEEPEST {
+        let expected = format!("dicts at most {DEEPEST} deep");
+        return Err(error::argument(
+            features.py(),
+            "tokens",
+            expected,
+            "a deeper one, or one that contains itself",
+        ));
+    }
     let outer = prefix.len();
     for (name, value) in features {
         let Ok(name) = name.cast::<PyString>() else { return Err(wrong(&name)) };
         prefix.push_str(&name.to_cow()?);
-        attribute(sequence, prefix, &value)?;
+        attribute(sequence, prefix, &value, depth)?;
         prefix.truncate(outer);
     }
     Ok(())
 }
 
-fn attribute(sequence: &mut Sequence, name: &mut String, value: &Bound<'_, PyAny>) -> PyResult<()> {
+fn attribute(
+    sequence: &mut Sequence,
+    name: &mut String,
+    value: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PyResult<()> {
     let outer = name.len();
     if let Ok(text) = value.cast::<PyString>() {
         name.push(':');
@@ -134,7 +158,7 @@ fn attribute(sequence: &mut Sequence, name: &mut String, value: &Bound<'_, PyAny
         sequence.push_valued_cell(name, f64::from(u8::from(value.extract::<bool>()?)));
     } else if let Ok(nested) = value.cast::<PyDict>() {
         name.push(':');
-        attributes(sequence, name, nested)?;
+        attributes(sequence, name, nested, depth + 1)?;
     } else if let Ok(number) = value.extract::<f64>() {
         sequence.push_valued_cell(name, number);
     } else if value.hasattr("__iter__")? {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -42,3 +43,7 @@ def whole(random, *shape, low=-4, high=5, forbidden=0.0):
     scores = random.integers(low, high, shape).astype(np.float64)
     scores[random.random(shape) < forbidden] = -np.inf
     return scores
+
+
+# Real clusters and kills take minutes: `make test-cluster`.
+collect_ignore = [] if "KBEST_CLUSTER" in os.environ else ["cluster"]

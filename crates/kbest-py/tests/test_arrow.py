@@ -60,6 +60,13 @@ def test_bad_rows(tagger):
     assert bio.tag_arrow(pyarrow.array([["a"], ["b", "a"]]), errors="column")["error"].null_count == 2
 
 
+def test_rows_are_counted_over_all_batches(tagger):
+    good = pyarrow.table({"tokens": [["the", "cat"]] * 3})
+    bad = pyarrow.table({"tokens": [["the"], ["the", None]]})
+    with pytest.raises(errors.ArgumentError, match="row 4"):
+        tagger.tag_arrow(pyarrow.concat_tables([good, bad]))
+
+
 def test_several_columns():
     columns = [[(w, w[-1]) for w in tokens] for tokens in X]
     tagger = kbest.train(columns, Y)

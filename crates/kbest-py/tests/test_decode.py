@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import threading
 
@@ -187,6 +188,48 @@ def test_edges_of_every_shape(random):
     assert kbest.decode(node, kbest.Edges(edge, order=order), decoder="staggered") == expected[0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_class_edges(random, dtype):
+    """Against the dense matrix that they stand for."""
+    for _ in range(30):
+        labels, origins, targets = random.integers(1, 6), random.integers(1, 4), random.integers(1, 4)
+        class_from, class_to = random.integers(0, origins, labels), random.integers(0, targets, labels)
+        base = whole(random, origins, targets, forbidden=0.2).astype(dtype)
+        exceptions = random.permutation(labels * labels)[: random.integers(0, labels * labels + 1)]
+        from_, to = exceptions // labels, exceptions % labels
+        value = whole(random, len(exceptions), forbidden=0.2).astype(dtype)
+        dense = base[class_from][:, class_to]
+        dense[from_, to] = value
+        edges = kbest.ClassEdges(class_from, class_to, base, from_, to, value)
+        assert (edges.labels, len(edges)) == (labels, len(exceptions))
+        node = whole(random, random.integers(0, 5), labels).astype(dtype)
+        path = random.integers(0, labels, len(node))
+        assert kbest.path_score(node, edges, path) == kbest.path_score(node, dense, path)
+        try:
+            expected = kbest.decode(node, dense, k=7)
+        except kbest.NoPathError:
+            with pytest.raises(kbest.NoPathError):
+                kbest.decode(node, edges)
+            continue
+        assert kbest.decode(node, edges, k=7) == expected == kbest.decode(node, kbest.Edges(edges), k=7)
+        assert list(itertools.islice(kbest.kbest_iter(node, edges), 7)) == expected
+        np.testing.assert_allclose(kbest.marginals(node, edges).node, kbest.marginals(node, dense).node, atol=1e-9)
+        assert kbest.log_partition(node, edges) == pytest.approx(kbest.log_partition(node, dense))
+        found = kbest.segments.decode(node, edges)
+        assert found.score == kbest.segments.decode(node, dense).score
+    assert kbest.Edges(kbest.ClassEdges([0], [0], [[1.0]])).shape == "sparse"
+    for mistake in [
+        lambda: kbest.ClassEdges([0, 2], [0, 0], [[1.0]]),
+        lambda: kbest.ClassEdges([0], [0, 0], [[1.0]]),
+        lambda: kbest.ClassEdges([0], [0], [1.0]),
+        lambda: kbest.ClassEdges([0], [0], [[np.nan]]),
+        lambda: kbest.ClassEdges([0], [0], [[1.0]], [0], [1], [1.0]),
+        lambda: kbest.ClassEdges([0], [0], [[1.0]], [0]),
+    ]:
+        with pytest.raises(kbest.KbestError):
+            mistake()
+
+
 def test_constraints_from_names(random):
     names = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
     node, edge = whole(random, 8, 5), np.zeros((5, 5))
@@ -209,6 +252,45 @@ def test_constraints_from_names(random):
     with pytest.raises(errors.ArgumentError, match="expected auto") as caught:
         kbest.decode(node, edge, label_names=names, constraints="nosuch")
     assert caught.value.argument == "constraints"
+
+
+def test_prepared_edges_with_more_constraints(tmp_path):
+    """Scores of a transition file are added once, whoever asks for them."""
+    file = tmp_path / "transitions.tsv"
+    file.write_text("O\tO\t1.5\nO\tB-X\nB-X\tI-X\t0.25\nI-X\tI-X\nB-X\tO\nI-X\tO\n")
+    names = ["O", "B-X", "I-X"]
+    node = np.ones((4, 3))
+    prepared = kbest.Edges(np.zeros((3, 3)), label_names=names, constraints=file)
+    expected = kbest.decode(node, np.zeros((3, 3)), label_names=names, constraints=[file, "iob2"])
+    got = kbest.decode(node, prepared, label_names=names, constraints="iob2")
+    assert got.score == expected.score and got.labels.tolist() == expected.labels.tolist()
+
+
+@pytest.mark.parametrize(
+    "make, kind, argument",
+    [
+        (lambda: kbest.Edges(kbest.Edges(np.zeros((2, 2))), order=[1, 0]), errors.ArgumentError, "edge"),
+        (lambda: kbest.Edges(np.zeros((2, 3, 2, 2))), errors.ShapeError, "edge"),
+        (lambda: kbest.Edges(np.zeros((0, 3, 2, 2))), errors.ShapeError, "edge"),
+        (lambda: kbest.SparseEdges(10**12, [], [], []), errors.ArgumentError, "labels"),
+        (lambda: kbest.decode(np.zeros((2, 3, 2)), None, forced=[{0: 1}, [1, 2]]), errors.DtypeError, "forced"),
+    ],
+)
+def test_what_cannot_be_meant(make, kind, argument):
+    with pytest.raises(kind) as caught:
+        make()
+    assert caught.value.argument == argument
+
+
+def test_path_score_names_the_sequence():
+    with pytest.raises(errors.KbestError, match="sequence 1"):
+        kbest.path_score(np.zeros((2, 3, 2)), None, [[0, 1, 0], [0, 9, 0]])
+
+
+def test_absurd_numbers_of_threads():
+    node = np.random.default_rng(1).normal(size=(40, 3, 4))
+    got = [path.labels.tolist() for path in kbest.decode(node, None, threads=10**6)]
+    assert got == [path.labels.tolist() for path in kbest.decode(node, None, threads=1)]
 
 
 def test_unique_by(random):

@@ -106,7 +106,11 @@ def test_limits_and_batches(random):
         (dict(duration=np.full((2, 2), np.nan)), errors.ScoreError, "duration"),
         (dict(longest=0), errors.ArgumentError, "longest"),
         (dict(decoder="viterbi"), errors.ArgumentError, "decoder"),
-        (dict(forced_segments=[(0, 9, 0)]), errors.ShapeError, None),
+        (dict(segment=np.full((5, 2, 2), np.nan)), errors.ScoreError, "segment"),
+        (dict(forced_segments=[(0, 9, 0)]), errors.ShapeError, "forced_segments"),
+        (dict(forced_segments=[(3, 1, None)]), errors.ShapeError, "forced_segments"),
+        (dict(forced_segments=[(5, 6, None)]), errors.ShapeError, "forced_segments"),
+        (dict(forbidden_segments=[(0, 1, 7)]), errors.LabelError, "forbidden_segments"),
         (dict(forced_segments=3), errors.ArgumentError, "forced_segments"),
     ],
     ids=str,
@@ -114,5 +118,4 @@ def test_limits_and_batches(random):
 def test_mistakes_name_the_argument(given, kind, argument):
     with pytest.raises(kind) as caught:
         segments.decode(np.zeros((5, 2)), np.zeros((2, 2)), **given)
-    if argument:
-        assert caught.value.argument == argument, caught.value
+    assert caught.value.argument == argument, caught.value

@@ -54,6 +54,12 @@ def test_every_form_of_answer(tagger):
     assert tagger.scores(tokens).shape == (3, 4)
     report = tagger.evaluate(X, Y)
     assert report["accuracy"] == 1 and report["sequence_accuracy"] == 1
+    assert dict(report)["tokens"] == sum(map(len, X)) and "macro_f1" in report and "span_f1" not in report
+    assert report.labels["DET"]["f1"] == 1 and report.confusions() == [] and "100" in str(report)
+    with pytest.raises(KeyError):
+        report["nosuch"]
+    with pytest.raises(errors.KbestError):
+        report.add(report.counts()[:-1])
     assert tagger.explain(tokens).tokens == tokens and "DET" in tagger.explain(tokens)._repr_html_()
     assert tagger.about["algorithm"] == "crf"
 
@@ -182,6 +188,19 @@ def test_files_and_the_command_line_agree(tmp_path):
     assert labels == sum(by_list.tag_batch(X), [])
 
 
+def test_using_keeps_what_is_not_given(tagger):
+    both = tagger.using(constraints="auto").using(decoder="viterbi")
+    assert both.constraints == ("auto",) and both.decoder == "viterbi"
+    assert both.using(constraints=[]).constraints == ()
+
+
+def test_a_dict_that_contains_itself(tagger):
+    token = {"word": "cat"}
+    token["self"] = token
+    with pytest.raises(errors.ArgumentError, match="contains itself"):
+        tagger.tag([token])
+
+
 def test_pickles_copies_and_files(tagger, tmp_path):
     constrained = tagger.using(decoder="viterbi-simd")
     again = pickle.loads(pickle.dumps(constrained))
@@ -269,7 +288,6 @@ def test_spans_and_constraints():
         (lambda: kbest.train([[object()]], [["A"]]), errors.DtypeError, "tokens"),
         (lambda: kbest.train(["word"], [["A"]]), errors.DtypeError, "X"),
         (lambda: kbest.train([["a"]], [[1.5]]), errors.DtypeError, "y"),
-        (lambda: kbest.train(X, Y, algorithm="semi"), errors.ArgumentError, "algorithm"),
         (lambda: kbest.train(X, Y, algorithm="hmm", features="words"), errors.ArgumentError, "features"),
     ],
 )

@@ -29,7 +29,7 @@ pub enum Error {
         /// The value found.
         value: f64,
     },
-    /// Scores so large that sums of them may be infinite.
+    /// Scores so large that sums of them may be infinite, or too coarse to tell probabilities.
     #[error(
         "the scores of a path may add up to {magnitude:.1e}: expected at most {largest:.1e}; use -inf, not a large \
          negative number, for what is forbidden, or smaller scores"
@@ -37,7 +37,7 @@ pub enum Error {
     Range {
         /// What the magnitudes of a path's scores may add up to.
         magnitude: f64,
-        /// What they may add up to at most: a quarter of the range of the float type.
+        /// What they may add up to at most: a quarter of the range of the float type; for marginals, 1e12.
         largest: f64,
     },
     /// An array of the wrong size.

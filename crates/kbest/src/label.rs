@@ -49,11 +49,19 @@ impl LabelSetBuilder {
     /// # Panics
     /// If there are more than four billion labels.
     pub fn add(&mut self, name: &str) -> LabelId {
+        self.add_times(name, 1)
+    }
+
+    /// The same for a name that occurs several times.
+    ///
+    /// # Panics
+    /// As [`LabelSetBuilder::add`].
+    pub fn add_times(&mut self, name: &str, times: u64) -> LabelId {
         let id = self.names.insert(name.as_bytes()).expect("fewer than 2^32 labels");
         if self.counts.len() < self.len() {
             self.counts.push(0);
         }
-        self.counts[id as usize] += 1;
+        self.counts[id as usize] += times;
         id
     }
 
@@ -70,6 +78,11 @@ impl LabelSetBuilder {
     /// All names so far, by number.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.names.keys().iter().map(as_name)
+    }
+
+    /// All names so far, by number, and how often each was added.
+    pub fn counted(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
+        self.names().zip(self.counts.iter().copied())
     }
 
     /// Fixes the numbers; the second part maps each provisional number to the final one.

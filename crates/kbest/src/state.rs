@@ -61,6 +61,12 @@ impl StateWriter {
         list.for_each(|number| self.number(number));
     }
 
+    /// Adds bytes and their number.
+    pub fn text(&mut self, text: &[u8]) {
+        self.number(text.len() as u64);
+        self.bytes.extend_from_slice(text);
+    }
+
     /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -94,6 +100,26 @@ impl<'a> StateReader<'a> {
         (0..len).map(|_| self.number()).collect()
     }
 
+    /// The next bytes that [`StateWriter::text`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are fewer.
+    pub fn text(&mut self) -> Result<&'a [u8]> {
+        let len: u64 = self.number()?;
+        let split = usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len));
+        let (text, rest) = split.ok_or_else(|| Error::shape("training state", "more bytes", "its end"))?;
+        self.rest = rest;
+        Ok(text)
+    }
+
+    /// The next bytes as text.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are fewer, or they are no UTF-8.
+    pub fn str(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.text()?).map_err(|_| Error::shape("training state", "UTF-8", "other bytes"))
+    }
+
     /// The next list, read into one of the same length.
     ///
     /// # Errors
@@ -125,13 +151,19 @@ mod tests {
         writer.list([1.5f32, -0.0].into_iter());
         writer.list([3u32; 0].into_iter());
         writer.number(2.5f64);
+        writer.text("ä".as_bytes());
+        writer.text(&[0xff]);
         let bytes = writer.into_bytes();
         let mut reader = StateReader::new(&bytes);
         assert_eq!(reader.number::<u64>(), Ok(7));
         assert_eq!(reader.list::<f32>(), Ok(vec![1.5, -0.0]));
         assert_eq!(reader.list::<u32>(), Ok(vec![]));
-        assert_eq!((reader.number::<f64>(), reader.is_done()), (Ok(2.5), true));
+        assert_eq!((reader.number::<f64>(), reader.is_done()), (Ok(2.5), false));
+        assert_eq!(reader.str(), Ok("ä"));
+        assert!(reader.clone().str().is_err(), "no UTF-8");
+        assert_eq!((reader.text(), reader.is_done()), (Ok(&[0xff][..]), true));
         assert!(reader.number::<u32>().is_err());
         assert!(StateReader::new(&u64::MAX.to_le_bytes()).list::<u32>().is_err());
+        assert!(StateReader::new(&u64::MAX.to_le_bytes()).text().is_err());
     }
 }

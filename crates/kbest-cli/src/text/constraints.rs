@@ -2,7 +2,6 @@
 
 use crate::failure::{Result, as_typed};
 use clap::Args;
-use kbest::scheme::Scheme;
 use kbest::segment::SegmentDecoder;
 use kbest::transition::Transitions;
 use kbest::{Decoder, Model, SegmentModel, SegmentTagger, Tagger};
@@ -41,12 +40,6 @@ impl Constraints {
         decoder: SegmentDecoder,
     ) -> Result<SegmentTagger> {
         let tagger = SegmentTagger::new(model.clone()).with_decoder(decoder);
-        let is_scheme = |said: &&String| *said == "auto" || Scheme::by_name(said).is_ok();
-        let fulfilled = |said: &&String| is_scheme(said) && model.spelling().name() != "runs";
-        let rules: Vec<&String> = self.constraints.iter().filter(|said| !fulfilled(said)).collect();
-        match Transitions::from_rules(&rules, model.labels()).map_err(as_typed)? {
-            Some(transitions) => Ok(tagger.with_transitions(&transitions)?),
-            None => Ok(tagger),
-        }
+        tagger.with_rules(&self.constraints).map_err(as_typed)
     }
 }

@@ -4,12 +4,11 @@
 //! out. `MODEL.checkpoint` and `MODEL.best` belong to one run: they carry its fingerprint (data, features and options). Files
 //! of other programs with these names are neither replaced nor removed.
 
-use super::product::Product;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::write_file;
 use kbest::model::AnyModel;
-use kbest::train::{EpochEnd, Standing, Trainer, is_checkpoint, load_checkpoint, save_checkpoint};
+use kbest::train::{EpochEnd, Product, Standing, Trainer, is_checkpoint, load_checkpoint, save_checkpoint};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,6 @@ mod algorithm;
 mod beside;
 mod clock;
 mod origin;
-mod product;
 mod report;
 mod segments;
 
@@ -21,12 +20,11 @@ use clap::Args;
 use clock::Clock;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, Measure, OnHeldOut, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy,
-    fingerprint, fingerprint_of_sequences,
+    EpochEnd, Measure, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet,
+    accuracy, fingerprint, fingerprint_of_sequences,
 };
 use kbest::{Error, Model, Sequence, Template};
 use origin::Origin;
-use product::Product;
 use report::{Pruned, Report};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -17,8 +17,10 @@ from . import compat, errors, segments
 from ._explain import Explanation, explain
 from ._kbest import (
     ArrowStream,
+    ClassEdges,
     Edges,
     Epoch,
+    Evaluation,
     Marginals,
     Path,
     PathIterator,
@@ -38,8 +40,10 @@ from .errors import KbestError, NoPathError
 
 __all__ = [
     "ArrowStream",
+    "ClassEdges",
     "Edges",
     "Epoch",
+    "Evaluation",
     "Explanation",
     "KbestError",
     "Marginals",

@@ -21,6 +21,7 @@ def tag_arrow(
     scores: bool,
     probabilities: bool,
     errors: str,
+    longest: Optional[int],
     threads: int,
 ) -> Any:
     """Takes the batch as a stream, and returns the answer as a table of the same library."""
@@ -45,7 +46,7 @@ def tag_arrow(
             table = batch.collect()
     if not hasattr(table, "__arrow_c_stream__"):
         raise _refuse("batch", "a table of Arrow (__arrow_c_stream__)", type(batch).__name__)
-    answer = tagger._tag_arrow(table, columns, k, scores, probabilities, errors == "column", threads)
+    answer = tagger._tag_arrow(table, columns, k, scores, probabilities, errors == "column", longest, threads)
     if library == "pyarrow":
         return pyarrow.table(answer)
     if library == "polars":

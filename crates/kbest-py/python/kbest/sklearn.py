@@ -30,7 +30,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
     X is a list of sequences of dicts, of lists of strings (features) or of strings (tokens); y a list of lists of labels.
 
     Args:
-        algorithm: "averaged", "perceptron", "voted", "pa", "crf", "dual" or "hmm".
+        algorithm: "averaged", "perceptron", "voted", "pa", "crf", "dual", "hmm", "semi" or "semi-crf".
         features: a feature set for tokens, "items" for lists of features; None: dicts and lists of strings are features,
             strings are tokens.
         epochs: passes over the data; None means the default of the algorithm.
@@ -42,7 +42,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
         options: any other option of :func:`kbest.train`, as a dict.
 
     Attributes:
-        classes_: the labels.
+        classes_: the labels of positions.
         tagger_: the :class:`kbest.Tagger`.
         training_log_: an :class:`kbest.Epoch` per pass.
     """
@@ -105,7 +105,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
             callback=self._log_epoch,
             **(self.options or {}),
         )
-        self.classes_: List[str] = sorted(self.tagger_.labels)
+        self.classes_: List[str] = sorted(self.tagger_.tags)
         return self
 
     def _log_epoch(self, epoch: Epoch) -> None:

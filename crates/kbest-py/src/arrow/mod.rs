@@ -6,16 +6,17 @@
 mod capsule;
 
 use crate::error;
-use crate::tagger::PyTagger;
+use crate::tagger::{Answer, PyEvaluation, PyTagger};
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{
     Array, ArrayRef, LargeListArray, LargeStringArray, ListArray, RecordBatch, RecordBatchIterator,
     StringArray, StringViewArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use kbest::{LabelSet, Sequence, Tagged};
+use kbest::{LabelSet, Sequence};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the caller wants.
@@ -25,6 +26,7 @@ pub(crate) struct Wanted {
     pub(crate) scores: bool,
     pub(crate) probabilities: bool,
     pub(crate) errors: bool,
+    pub(crate) longest: usize,
     pub(crate) threads: usize,
 }
 
@@ -60,27 +62,72 @@ pub(crate) fn tag(
     stream: &Bound<'_, PyAny>,
     wanted: &Wanted,
 ) -> PyResult<ArrowStream> {
-    let refuse =
-        |problem: String| error::argument(py, "batch", "a table with columns of lists of strings", problem);
     let reader = capsule::reader(stream)?;
     let schema = wanted.schema();
     let tagged = py.detach(|| {
-        let mut batches = Vec::new();
+        let (mut batches, mut before) = (Vec::new(), 0);
+        let most = most_tokens(tagger.tag_set(), wanted.k);
         for batch in reader {
             let batch = batch.map_err(|error| Failed::Arrow(error.to_string()))?;
             let columns =
                 wanted.columns.iter().map(|name| Lists::of(&batch, name)).collect::<Result<Vec<_>, _>>()?;
-            let answers = answers(tagger, &columns, batch.num_rows(), wanted);
-            batches.push(wanted.table(&schema, tagger.model().labels(), answers)?);
+            let mut next = 0;
+            loop {
+                let rows = columns.first().map_or(next..batch.num_rows(), |column| column.part(next, most));
+                let answers = answers(tagger, &columns, rows.clone(), wanted);
+                batches.push(wanted.table(&schema, tagger.tag_set(), answers, before + next)?);
+                next = rows.end;
+                if next == batch.num_rows() {
+                    break;
+                }
+            }
+            before += next;
         }
         Ok(batches)
     });
-    match tagged {
-        Ok(batches) => Ok(ArrowStream { schema, batches }),
-        Err(Failed::Arrow(problem)) => Err(refuse(problem)),
-        Err(Failed::Row(row, failed)) => Err(error::in_batch(py, failed, row)),
-        Err(Failed::Tokens(row, problem)) => Err(refuse(format!("{problem} in row {row}"))),
-    }
+    let batches = tagged.map_err(|failed: Failed| failed.raised(py))?;
+    Ok(ArrowStream { schema, batches })
+}
+
+/// Counts the right labels of every row.
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    tagger: &PyTagger,
+    stream: &Bound<'_, PyAny>,
+    columns: &[String],
+    labels: &str,
+    threads: usize,
+) -> PyResult<PyEvaluation> {
+    let sequences = labelled(py, stream, columns, labels)?;
+    let answers = py.detach(|| tagger.tag_all(&sequences, threads));
+    tagger.counted(py, &sequences, answers)
+}
+
+/// The rows of a stream as labelled sequences.
+pub(crate) fn labelled(
+    py: Python<'_>,
+    stream: &Bound<'_, PyAny>,
+    columns: &[String],
+    labels: &str,
+) -> PyResult<Vec<Sequence>> {
+    let reader = capsule::reader(stream)?;
+    let read = py.detach(|| {
+        let mut sequences: Vec<Sequence> = Vec::new();
+        for batch in reader {
+            let batch = batch.map_err(|error| Failed::Arrow(error.to_string()))?;
+            let columns =
+                columns.iter().map(|name| Lists::of(&batch, name)).collect::<Result<Vec<_>, _>>()?;
+            let labels = Lists::of(&batch, labels)?;
+            for i in 0..batch.num_rows() {
+                let mut sequence = Sequence::new();
+                let filled = fill(&mut sequence, &columns, Some(&labels), i, usize::MAX);
+                filled.map_err(|missing| missing.of_row(sequences.len()))?;
+                sequences.push(sequence);
+            }
+        }
+        Ok(sequences)
+    });
+    read.map_err(|failed: Failed| failed.raised(py))
 }
 
 /// What ends the work.
@@ -88,6 +135,19 @@ enum Failed {
     Arrow(String),
     Row(usize, kbest::Error),
     Tokens(usize, String),
+}
+
+impl Failed {
+    fn raised(self, py: Python<'_>) -> PyErr {
+        let refuse = |problem: String| {
+            error::argument(py, "batch", "a table with columns of lists of strings", problem)
+        };
+        match self {
+            Failed::Arrow(problem) => refuse(problem),
+            Failed::Row(row, failed) => error::in_batch(py, failed, row),
+            Failed::Tokens(row, problem) => refuse(format!("{problem} in row {row}")),
+        }
+    }
 }
 
 impl From<ArrowError> for Failed {
@@ -102,6 +162,19 @@ enum Missing {
     Tokens(String),
     Failed(kbest::Error),
 }
+
+impl Missing {
+    fn of_row(self, row: usize) -> Failed {
+        match self {
+            Missing::Null => Failed::Tokens(row, "null".into()),
+            Missing::Tokens(problem) => Failed::Tokens(row, problem),
+            Missing::Failed(failed) => Failed::Row(row, failed),
+        }
+    }
+}
+
+/// The answers for a row.
+type Row = Result<Vec<Answer>, Missing>;
 
 /// Strings of any layout.
 enum Strings {
@@ -155,21 +228,44 @@ impl Lists {
         Ok(Lists { rows: column.clone(), offsets, strings })
     }
 
-    fn row(&self, i: usize) -> std::ops::Range<usize> {
+    fn row(&self, i: usize) -> Range<usize> {
         self.offsets[i]..self.offsets[i + 1]
+    }
+
+    /// The rows from this one on that have at most so many tokens together; at least one row, if there is any.
+    fn part(&self, from: usize, most: usize) -> Range<usize> {
+        let rows = self.offsets.len().saturating_sub(1);
+        let begun = self.offsets[from];
+        let fits = (from..rows).take_while(|&i| self.offsets[i + 1] - begun <= most).count();
+        from..rows.min(from + fits.max(1))
     }
 }
 
+/// So many tokens have labels whose text, and whose number, the 32-bit offsets of a column can address.
+fn most_tokens(names: &LabelSet, k: usize) -> usize {
+    let longest = names.names().map(str::len).max().unwrap_or(0).max(1);
+    (i32::MAX as usize / longest / k.max(1)).max(1)
+}
+
 /// Fills a sequence from one row.
-fn fill(sequence: &mut Sequence, columns: &[Lists], i: usize) -> Result<(), Missing> {
+fn fill(
+    sequence: &mut Sequence,
+    columns: &[Lists],
+    labels: Option<&Lists>,
+    i: usize,
+    longest: usize,
+) -> Result<(), Missing> {
     sequence.clear();
-    if columns.iter().any(|column| column.rows.is_null(i)) {
+    if columns.iter().chain(labels).any(|column| column.rows.is_null(i)) {
         return Err(Missing::Null);
     }
     let [first, others @ ..] = columns else { return Ok(()) };
-    if let Some(other) = others.iter().find(|other| other.row(i).len() != first.row(i).len()) {
+    if let Some(other) = others.iter().chain(labels).find(|other| other.row(i).len() != first.row(i).len()) {
         let (expected, got) = (first.row(i).len(), other.row(i).len());
         return Err(Missing::Tokens(format!("columns of {expected} and {got} tokens")));
+    }
+    if first.row(i).len() > longest {
+        return Err(Missing::Tokens(format!("{} tokens, more than {longest}", first.row(i).len())));
     }
     for t in 0..first.row(i).len() {
         sequence.push_position();
@@ -179,21 +275,22 @@ fn fill(sequence: &mut Sequence, columns: &[Lists], i: usize) -> Result<(), Miss
                 None => return Err(Missing::Tokens(format!("null at position {t}"))),
             }
         }
+        if let Some(labels) = labels {
+            match labels.strings.get(labels.row(i).start + t) {
+                Some(label) => sequence.set_label(label),
+                None => return Err(Missing::Tokens(format!("no label at position {t}"))),
+            }
+        }
     }
     Ok(())
 }
 
-fn answers(
-    tagger: &PyTagger,
-    columns: &[Lists],
-    rows: usize,
-    wanted: &Wanted,
-) -> Vec<Result<Tagged, Missing>> {
+fn answers(tagger: &PyTagger, columns: &[Lists], rows: Range<usize>, wanted: &Wanted) -> Vec<Row> {
     thread_local! { static SEQUENCE: std::cell::RefCell<Sequence> = std::cell::RefCell::default(); }
-    tagger.map_rows(rows, wanted.threads, wanted.probabilities, |tagger, i| {
+    tagger.map_rows(rows.len(), wanted.threads, wanted.probabilities, |engine, i| {
         SEQUENCE.with_borrow_mut(|sequence| {
-            fill(sequence, columns, i)?;
-            tagger.tag(sequence, wanted.k).cloned().map_err(Missing::Failed)
+            fill(sequence, columns, None, rows.start + i, wanted.longest)?;
+            engine.answers(sequence, None, wanted.k, tagger.tag_set()).map_err(Missing::Failed)
         })
     })
 }
@@ -220,20 +317,20 @@ impl Wanted {
         Arc::new(Schema::new(fields))
     }
 
+    /// A table of answers; `before` rows of the stream come before the first.
     fn table(
         &self,
         schema: &SchemaRef,
         names: &LabelSet,
-        answers: Vec<Result<Tagged, Missing>>,
+        answers: Vec<Row>,
+        before: usize,
     ) -> Result<RecordBatch, Failed> {
         let mut columns: Vec<ArrayRef> = vec![self.labels(names, &answers)];
         if self.scores {
-            columns.push(self.numbers(&answers, |tagged| {
-                tagged.decoded.paths.iter().map(|path| path.score.into()).collect()
-            }));
+            columns.push(self.numbers(&answers, |answer| Some(answer.score)));
         }
         if self.probabilities {
-            columns.push(self.numbers(&answers, |tagged| tagged.probabilities.clone()));
+            columns.push(self.numbers(&answers, |answer| answer.probability));
             columns.push(self.confidences(&answers));
         }
         let mut messages = StringBuilder::new();
@@ -244,8 +341,7 @@ impl Wanted {
                 Err(Missing::Tokens(problem)) if self.errors => {
                     messages.append_value(format!("tokens: expected strings, got {problem}"));
                 }
-                Err(Missing::Failed(failed)) => return Err(Failed::Row(row, failed)),
-                Err(Missing::Tokens(problem)) => return Err(Failed::Tokens(row, problem)),
+                Err(missing) => return Err(missing.of_row(before + row)),
             }
         }
         if self.errors {
@@ -254,7 +350,7 @@ impl Wanted {
         Ok(RecordBatch::try_new(schema.clone(), columns)?)
     }
 
-    fn labels(&self, names: &LabelSet, answers: &[Result<Tagged, Missing>]) -> ArrayRef {
+    fn labels(&self, names: &LabelSet, answers: &[Row]) -> ArrayRef {
         let write = |builder: &mut ListBuilder<StringBuilder>, labels: &[u32]| {
             for &y in labels {
                 builder.values().append_value(names.name(y).unwrap_or_default());
@@ -265,7 +361,7 @@ impl Wanted {
             let mut builder = strings();
             for answer in answers {
                 match answer {
-                    Ok(tagged) => write(&mut builder, &tagged.decoded.best().labels),
+                    Ok(found) => write(&mut builder, &found[0].tags),
                     Err(_) => builder.append_null(),
                 }
             }
@@ -273,8 +369,8 @@ impl Wanted {
         }
         let mut builder = ListBuilder::new(strings());
         for answer in answers {
-            for path in answer.iter().flat_map(|tagged| &tagged.decoded.paths) {
-                write(builder.values(), &path.labels);
+            for found in answer.iter().flatten() {
+                write(builder.values(), &found.tags);
             }
             builder.append(answer.is_ok());
         }
@@ -282,29 +378,29 @@ impl Wanted {
     }
 
     /// One number per row, or a list of numbers.
-    fn numbers(&self, answers: &[Result<Tagged, Missing>], of: impl Fn(&Tagged) -> Vec<f64>) -> ArrayRef {
+    fn numbers(&self, answers: &[Row], of: impl Fn(&Answer) -> Option<f64>) -> ArrayRef {
         if self.k == 1 {
             let mut builder = Float64Builder::new();
             for answer in answers {
-                builder.append_option(answer.as_ref().ok().and_then(|tagged| of(tagged).first().copied()));
+                builder.append_option(answer.as_ref().ok().and_then(|found| of(&found[0])));
             }
             return Arc::new(builder.finish());
         }
         let mut builder = numbers();
         for answer in answers {
-            if let Ok(tagged) = answer {
-                builder.values().append_slice(&of(tagged));
+            for found in answer.iter().flatten() {
+                builder.values().append_option(of(found));
             }
             builder.append(answer.is_ok());
         }
         Arc::new(builder.finish())
     }
 
-    fn confidences(&self, answers: &[Result<Tagged, Missing>]) -> ArrayRef {
+    fn confidences(&self, answers: &[Row]) -> ArrayRef {
         if self.k == 1 {
             let mut builder = numbers();
             for answer in answers {
-                for row in answer.iter().flat_map(|tagged| tagged.confidences.first()) {
+                for row in answer.iter().flat_map(|found| &found[0].confidences) {
                     builder.values().append_slice(row);
                 }
                 builder.append(answer.is_ok());
@@ -313,7 +409,7 @@ impl Wanted {
         }
         let mut builder = ListBuilder::new(numbers());
         for answer in answers {
-            for row in answer.iter().flat_map(|tagged| &tagged.confidences) {
+            for row in answer.iter().flatten().flat_map(|found| &found.confidences) {
                 builder.values().values().append_slice(row);
                 builder.values().append(true);
             }

@@ -128,9 +128,8 @@ pub(crate) struct Arrays<'py, S: Number> {
     start: Option<PyReadonlyArrayDyn<'py, S>>,
     end: Option<PyReadonlyArrayDyn<'py, S>>,
     allowed: Option<PyReadonlyArrayDyn<'py, bool>>,
-    forced: Vec<Vec<(usize, u32)>>, // one per sequence, or none
-    transitions: Option<Transitions>,
-    constrained: bool, // whether prepared edges obey the transitions already
+    forced: Vec<Vec<(usize, u32)>>,        // one per sequence, or none
+    transitions: [Option<Transitions>; 2], // of edges; of the first and last labels
 }
 
 impl<'py> Resolved<'_, 'py> {
@@ -191,7 +190,7 @@ impl<'py> Resolved<'_, 'py> {
             }
         };
         let allowed = self.allowed(py, count, steps, labels, &lengths)?;
-        let (transitions, constrained) = self.transitions(py, labels)?;
+        let transitions = self.transitions(py, labels)?;
         Ok(Arrays {
             start: border(self.given.start, "start")?,
             end: border(self.given.end, "end")?,
@@ -204,7 +203,6 @@ impl<'py> Resolved<'_, 'py> {
             edges,
             allowed,
             transitions,
-            constrained,
         })
     }
 
@@ -338,7 +336,8 @@ impl<'py> Resolved<'_, 'py> {
             }
             let one = |(item, &length): (Bound<'py, PyAny>, &usize)| match item.cast::<PyDict>() {
                 Ok(dict) => of_dict(dict, length),
-                Err(_) => Ok(Vec::new()),
+                Err(_) if item.is_none() => Ok(Vec::new()),
+                Err(_) => Err(error::dtype(py, "forced", "a list of dicts and None", item.get_type())),
             };
             return given.iter().zip(lengths).map(one).collect();
         }
@@ -364,16 +363,15 @@ impl<'py> Resolved<'_, 'py> {
         Ok(all)
     }
 
-    /// Transitions to obey, and whether the edges obey them already.
-    fn transitions(&self, py: Python<'_>, labels: usize) -> PyResult<(Option<Transitions>, bool)> {
+    /// Transitions to obey: those of the edges (prepared ones obey theirs already), and those of the first and last labels.
+    fn transitions(&self, py: Python<'_>, labels: usize) -> PyResult<[Option<Transitions>; 2]> {
         let names = self.given.label_names.map(Vec::as_slice);
         let asked = transitions(py, names, self.given.constraints)?;
         let prepared = match &self.edges {
             EdgeSource::Prepared(edges) => edges.get().transitions.clone(),
             _ => None,
         };
-        let constrained = asked.is_none();
-        let both = match (prepared, asked) {
+        let both = match (prepared, asked.clone()) {
             (Some(prepared), Some(asked)) => {
                 Some(prepared.and(asked).map_err(|failed| error::exception(py, failed))?)
             }
@@ -383,7 +381,7 @@ impl<'py> Resolved<'_, 'py> {
             Some(transitions) if transitions.labels() != labels => {
                 Err(error::shape(py, "label_names", format!("{labels} names"), transitions.labels()))
             }
-            _ => Ok((both, constrained)),
+            _ => Ok([asked, both]),
         }
     }
 }
@@ -412,8 +410,7 @@ impl<S: Number> Arrays<'_, S> {
             allowed: self.allowed.as_ref().map(|array| (array.ndim(), slice(array))),
             steps: self.steps.unwrap_or(0),
             forced: &self.forced,
-            transitions: self.transitions.as_ref(),
-            constrained: self.constrained,
+            transitions: self.transitions.each_ref().map(Option::as_ref),
         }
     }
 

@@ -17,8 +17,7 @@ pub(crate) struct View<'a, S: Number> {
     pub(super) allowed: Option<(usize, &'a [bool])>, // dimensions, mask
     pub(super) steps: usize,
     pub(super) forced: &'a [Vec<(usize, u32)>],
-    pub(super) transitions: Option<&'a Transitions>,
-    pub(super) constrained: bool,
+    pub(super) transitions: [Option<&'a Transitions>; 2], // of edges; of the first and last labels
 }
 
 /// What all lattices of a call share, ready.
@@ -33,15 +32,16 @@ impl<'a, S: Number> View<'a, S> {
     pub(crate) fn ready(self) -> kbest::Result<Ready<'a, S>> {
         let count = self.edges.sequences().unwrap_or(1);
         let mut edges = Vec::with_capacity(count);
+        let [between, at_ends] = self.transitions;
         for sequence in 0..count {
             let made = self.edges.build(self.labels, sequence)?;
-            edges.push(match self.transitions {
-                Some(transitions) if !self.constrained => Arc::new(transitions.constrain(&made)?),
-                _ => made,
+            edges.push(match between {
+                Some(transitions) => Arc::new(transitions.constrain(&made)?),
+                None => made,
             });
         }
         let (mut start, mut end) = (self.start.map(Cow::Borrowed), self.end.map(Cow::Borrowed));
-        if let Some(transitions) = self.transitions {
+        if let Some(transitions) = at_ends {
             start = transitions.constrain_start(start.as_deref())?.map(Cow::Owned);
             end = transitions.constrain_end(end.as_deref())?.map(Cow::Owned);
         }

@@ -4,7 +4,7 @@ mod parts;
 
 use crate::array::Dtype;
 use crate::call::{Given, Ready, Resolved};
-use crate::decode::{numbers, with_dtype};
+use crate::decode::{numbers, one_or_list, with_dtype};
 use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::int32;
@@ -98,6 +98,20 @@ pub(crate) struct PySegmentMarginals {
     log_partition: f64,
 }
 
+impl PySegmentMarginals {
+    pub(crate) fn new(
+        py: Python<'_>,
+        node: Vec<f64>,
+        boundary: Vec<f64>,
+        log_partition: f64,
+    ) -> PyResult<Self> {
+        let positions = boundary.len() - 1;
+        let labels = node.len().checked_div(positions).unwrap_or(0);
+        let node = PyArray1::from_vec(py, node).reshape([positions, labels])?.unbind();
+        Ok(PySegmentMarginals { node, boundary: PyArray1::from_vec(py, boundary).unbind(), log_partition })
+    }
+}
+
 /// Runs `work` on the lattice of each sequence, on many threads.
 fn each<'py, S: Number, R: Send>(
     py: Python<'py>,
@@ -117,10 +131,10 @@ fn each<'py, S: Number, R: Send>(
         }))
     });
     let results: Vec<kbest::Result<R>> = results.map_err(|failed| error::exception(py, failed))?;
-    let all = results.into_iter().enumerate().map(|(i, result)| match arrays.batch {
-        true => result.map_err(|failed| error::in_batch(py, failed, i)),
-        false => result.map_err(|failed| error::exception(py, failed)),
-    });
+    let all = results
+        .into_iter()
+        .enumerate()
+        .map(|(i, result)| result.map_err(|failed| error::with_place(py, failed, arrays.batch.then_some(i))));
     Ok((all.collect::<PyResult<_>>()?, arrays.batch))
 }
 
@@ -209,13 +223,7 @@ fn decoded<'py, S: Number>(
             _ => PyList::new(py, found)?.into_any(),
         });
     }
-    match all.pop() {
-        Some(only) if !batch => Ok(only),
-        last => {
-            all.extend(last);
-            Ok(PyList::new(py, all)?.into_any())
-        }
-    }
+    one_or_list(py, all, batch)
 }
 
 /// The segmentations of one sequence, best first, each found when it is asked for. Takes what `decode` takes.
@@ -371,20 +379,9 @@ fn summed<'py, S: Number>(
         Ok((sums.labels(), boundary, sums.log_partition()))
     })?;
     let made = sums.into_iter().map(|(node, boundary, log_partition)| {
-        let positions = boundary.len() - 1;
-        let labels = node.len().checked_div(positions).unwrap_or(0);
-        let node = PyArray1::from_vec(py, node).reshape([positions, labels])?.unbind();
-        let boundary = PyArray1::from_vec(py, boundary).unbind();
-        Bound::new(py, PySegmentMarginals { node, boundary, log_partition })
+        Bound::new(py, PySegmentMarginals::new(py, node, boundary, log_partition)?).map(Bound::into_any)
     });
-    let mut made = made.collect::<PyResult<Vec<_>>>()?;
-    match made.pop() {
-        Some(only) if !batch => Ok(only.into_any()),
-        last => {
-            made.extend(last);
-            Ok(PyList::new(py, made)?.into_any())
-        }
-    }
+    one_or_list(py, made.collect::<PyResult<_>>()?, batch)
 }
 
 /// The logarithm of the sum of `exp(score)` over all segmentations. Takes what `decode` takes.

@@ -5,9 +5,9 @@ use crate::call::Arrays;
 use crate::edges::labels_of;
 use crate::error;
 use crate::parallel::Number;
-use kbest::Lattice;
 use kbest::lattice::Held;
 use kbest::segment::SegmentLattice;
+use kbest::{Error, Lattice};
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -170,7 +170,6 @@ impl<'a, S: Number> PartView<'a, S> {
         duration: Option<Held<'l, [S]>>,
         scores: Option<(usize, Held<'l, [S]>)>,
     ) -> kbest::Result<SegmentLattice<'l, S>> {
-        let positions = chain.positions();
         let mut lattice = SegmentLattice::new(chain);
         if let Some(duration) = duration {
             lattice = lattice.with_durations(duration)?;
@@ -185,23 +184,29 @@ impl<'a, S: Number> PartView<'a, S> {
             lattice = lattice.with_longest_by_label(longest.clone())?;
         }
         for &(start, end, label) in self.forced.get(i).into_iter().flatten() {
-            if let Some(label) = label {
-                lattice = lattice.force(start, end, label)?;
-                continue;
-            }
-            for t in [start, end].into_iter().filter(|t| (1..positions).contains(t)) {
-                lattice = lattice.require_boundary(t)?;
-            }
-            for t in start + 1..end {
-                lattice = lattice.forbid_boundary(t)?;
-            }
+            let forced = match label {
+                Some(label) => lattice.force(start, end, label),
+                None => lattice.force_span(start, end),
+            };
+            lattice = forced.map_err(|failed| about("forced_segments", failed))?;
         }
         for &(start, end, label) in self.forbidden.get(i).into_iter().flatten() {
-            lattice = match label {
-                Some(label) => lattice.forbid(start, end, label)?,
-                None => lattice.forbid_span(start, end)?,
+            let forbidden = match label {
+                Some(label) => lattice.forbid(start, end, label),
+                None => lattice.forbid_span(start, end),
             };
+            lattice = forbidden.map_err(|failed| about("forbidden_segments", failed))?;
         }
         Ok(lattice)
+    }
+}
+
+/// The same error about an argument: the library speaks of segments.
+fn about(argument: &str, failed: Error) -> Error {
+    let what = argument.to_owned();
+    match failed {
+        Error::Shape { expected, got, .. } => Error::Shape { what, expected, got },
+        Error::LabelOutOfRange { label, labels, .. } => Error::LabelOutOfRange { what, label, labels },
+        other => other,
     }
 }

@@ -1,30 +1,39 @@
 //! `Tagger`: a model as a Python object.
 //!
-//! The object is immutable. Calls borrow a tagger of the library from a pool, so any number of threads may use it at once,
-//! and the memory of a tagger is kept from call to call.
+//! The object is immutable. Calls borrow a tagger of the library from a pool (`pool.rs`), so any number of threads may use it at
+//! once, and the memory of a tagger is kept from call to call. `engine.rs` hides whether the model is one of positions or of
+//! segments; `calls.rs` has what the methods share, `evaluation.rs` what `evaluate` returns.
 
+mod calls;
+mod engine;
+mod evaluation;
 mod pool;
+mod tagged_path;
+
+pub(crate) use engine::{Answer, Engine, SharedModel};
+pub(crate) use evaluation::PyEvaluation;
+pub(crate) use tagged_path::TaggedPath;
 
 use crate::arrow;
 use crate::edges::rules_of;
 use crate::error;
 use crate::explain::Seen;
-use crate::sequence;
-use kbest::evaluate::{Evaluation, Spans};
-use kbest::feature::FeatureSource;
-use kbest::transition::Transitions;
-use kbest::{Decode, Decoder, LabelId, MarginalScratch, Model, Sequence, Tagged};
+use crate::segments::PySegmentMarginals;
+use engine::{check_decoder, of_either};
+use kbest::LabelSet;
+use kbest::model::AnyModel;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// Labels text with a model.
 ///
-/// Models of kbest, CRFsuite, CRF++ (text) and Wapiti can be loaded. A token is a string, a tuple of columns, a list of
-/// features or a dict of features, as the model was trained. Threads may share a tagger, and it can be pickled.
+/// Models of kbest (of single positions or of segments), CRFsuite, CRF++ (text) and Wapiti can be loaded. A token is a string, a
+/// tuple of columns, a list of features or a dict of features, as the model was trained. Threads may share a tagger, and it can
+/// be pickled.
 ///
 /// >>> import kbest
 /// >>> X = [["the", "old", "man"], ["the", "boats"]]
@@ -34,121 +43,17 @@ use std::sync::{Arc, Mutex};
 /// ['DET', 'NOUN']
 #[pyclass(frozen, name = "Tagger", module = "kbest")]
 pub(crate) struct PyTagger {
-    tagger: kbest::Tagger,
+    engine: Engine,
+    model: SharedModel,
     decoder: String,
     constraints: Vec<String>,
-    idle: [Mutex<Vec<kbest::Tagger>>; 2], // without and with confidences
-    names: PyOnceLock<Vec<Py<PyString>>>,
+    tags: LabelSet,                       // what positions can be labelled with
+    idle: [Mutex<Vec<Engine>>; 2],        // without and with confidences
+    names: PyOnceLock<Vec<Py<PyString>>>, // of the tags
 }
 
-/// One of the label sequences of a tagger.
-///
-/// Attributes:
-///     labels: names of the labels.
-///     score: its score (for ensembles that vote, the share of votes).
-///     probability: its probability; None unless asked for.
-///     confidences: the probability of each of its labels; None unless asked for.
-#[pyclass(frozen, name = "TaggedPath", module = "kbest", get_all)]
-pub(crate) struct TaggedPath {
-    labels: Py<PyList>,
-    score: f64,
-    probability: Option<f64>,
-    confidences: Option<Py<PyArray1<f64>>>,
-}
-
-#[pymethods]
-impl TaggedPath {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("TaggedPath(labels={}, score={:?})", self.labels.bind(py).repr()?, self.score))
-    }
-}
-
-impl PyTagger {
-    /// A tagger with this model.
-    pub(crate) fn new(
-        py: Python<'_>,
-        model: Arc<Model>,
-        constraints: Vec<String>,
-        decoder: &str,
-    ) -> PyResult<Self> {
-        let made = || {
-            let tagger = kbest::Tagger::new(model.clone()).with_decoder(Decoder::by_name(decoder)?);
-            match Transitions::from_rules(&constraints, model.labels())? {
-                Some(transitions) => tagger.with_transitions(&transitions),
-                None => Ok(tagger),
-            }
-        };
-        let tagger = py.detach(made).map_err(|failed| error::exception(py, failed))?;
-        let (idle, names) = (Default::default(), PyOnceLock::new());
-        Ok(PyTagger { tagger, decoder: decoder.to_owned(), constraints, idle, names })
-    }
-
-    pub(crate) fn model(&self) -> &Arc<Model> {
-        self.tagger.model()
-    }
-
-    /// The names of the labels as Python strings, made once.
-    pub(crate) fn names(&self, py: Python<'_>) -> &[Py<PyString>] {
-        let make = || self.model().labels().names().map(|name| PyString::new(py, name).unbind()).collect();
-        self.names.get_or_init(py, make)
-    }
-
-    pub(crate) fn named<'py>(&self, py: Python<'py>, labels: &[LabelId]) -> PyResult<Bound<'py, PyList>> {
-        let names = self.names(py);
-        PyList::new(py, labels.iter().map(|&y| names[y as usize].bind(py)))
-    }
-
-    /// Tokens as the model wants them.
-    pub(crate) fn sequence(&self, tokens: &Bound<'_, PyAny>) -> PyResult<Sequence> {
-        let (sequence, dicts) = sequence::sequence(tokens)?;
-        self.check(tokens.py(), dicts)?;
-        Ok(sequence)
-    }
-
-    fn check(&self, py: Python<'_>, dicts: bool) -> PyResult<()> {
-        match self.model().extractor().source() {
-            FeatureSource::Items => Ok(()),
-            source if dicts => {
-                let got = format!("dicts, for a model with features `{}`", source.name());
-                Err(error::argument(py, "tokens", "strings or tuples of columns", got))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Known labels by name, None where any may be.
-    fn known(&self, py: Python<'_>, known: Option<Vec<Option<String>>>) -> PyResult<Vec<Option<LabelId>>> {
-        let id = |name: Option<String>| match name {
-            None => Ok(None),
-            Some(name) => match self.model().labels().id(&name) {
-                Some(id) => Ok(Some(id)),
-                None => {
-                    Err(error::argument(py, "known", "labels of the model, or None", format!("{name:?}")))
-                }
-            },
-        };
-        known.unwrap_or_default().into_iter().map(id).collect()
-    }
-
-    fn tagged<R: Send>(
-        &self,
-        py: Python<'_>,
-        sequence: &Sequence,
-        known: &[Option<LabelId>],
-        k: usize,
-        confidences: bool,
-        made: impl FnOnce(&Tagged) -> R + Send,
-    ) -> PyResult<R> {
-        let tag = |tagger: &mut kbest::Tagger| {
-            let tagged = match known {
-                [] => tagger.tag(sequence, k)?,
-                known => tagger.tag_known(sequence, known, k)?,
-            };
-            Ok(made(tagged))
-        };
-        py.detach(|| self.with(confidences, tag)).map_err(|failed| error::exception(py, failed))
-    }
-}
+/// Known labels by name.
+type Names = Option<Vec<Option<String>>>;
 
 #[pymethods]
 impl PyTagger {
@@ -166,8 +71,8 @@ impl PyTagger {
         constraints: Option<&Bound<'_, PyAny>>,
         decoder: &str,
     ) -> PyResult<Self> {
-        let model = py.detach(|| Model::load_any(&path)).map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, Arc::new(model), rules_of(constraints)?, decoder)
+        let model = py.detach(|| AnyModel::load(&path)).map_err(|failed| error::exception(py, failed))?;
+        Self::new(py, model.into(), rules_of(constraints)?, decoder)
     }
 
     /// A model from the bytes of its file.
@@ -179,34 +84,46 @@ impl PyTagger {
         constraints: Option<&Bound<'_, PyAny>>,
         decoder: &str,
     ) -> PyResult<Self> {
-        let model = Model::from_any_bytes(data, "<bytes>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, Arc::new(model), rules_of(constraints)?, decoder)
+        let model = AnyModel::from_bytes(data, "<bytes>").map_err(|failed| error::exception(py, failed))?;
+        Self::new(py, model.into(), rules_of(constraints)?, decoder)
     }
 
-    /// The same model with other constraints or another decoder.
+    /// The same model with other constraints or another decoder. What is not given stays as it is; `constraints=[]` lifts them.
     ///
     /// >>> import kbest
     /// >>> tagger = kbest.train([["a", "b"]] * 3, [["B-X", "I-X"]] * 3)
     /// >>> tagger.using(constraints="iob2").constraints
     /// ('iob2',)
-    #[pyo3(signature = (*, constraints=None, decoder="auto"))]
-    fn using(&self, py: Python<'_>, constraints: Option<&Bound<'_, PyAny>>, decoder: &str) -> PyResult<Self> {
-        Self::new(py, self.model().clone(), rules_of(constraints)?, decoder)
+    #[pyo3(signature = (*, constraints=None, decoder=None))]
+    fn using(
+        &self,
+        py: Python<'_>,
+        constraints: Option<&Bound<'_, PyAny>>,
+        decoder: Option<&str>,
+    ) -> PyResult<Self> {
+        let rules = match constraints {
+            Some(_) => rules_of(constraints)?,
+            None => self.constraints.clone(),
+        };
+        Self::new(py, self.model.clone(), rules, decoder.unwrap_or(&self.decoder))
     }
 
     /// Writes the model to a file, as `kbest train` does.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.model().save(&path)).map_err(|failed| error::exception(py, failed))
+        let save = || of_either!(&self.model, model => model.save(&path));
+        py.detach(save).map_err(|failed| error::exception(py, failed))
     }
 
-    /// Writes labels and weights to a safetensors file.
+    /// Writes labels and weights of a model of single positions to a safetensors file.
     fn save_safetensors(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.model().to_safetensors(&path)).map_err(|failed| error::exception(py, failed))
+        let model = self.positions(py, "save_safetensors")?;
+        py.detach(|| model.to_safetensors(&path)).map_err(|failed| error::exception(py, failed))
     }
 
     /// The bytes that `save` would write.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.model().to_bytes()).map_err(|failed| error::exception(py, failed))?;
+        let bytes = py.detach(|| of_either!(&self.model, model => model.to_bytes()));
+        let bytes = bytes.map_err(|failed| error::exception(py, failed))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -217,14 +134,29 @@ impl PyTagger {
 
     #[staticmethod]
     fn _restore(py: Python<'_>, data: &[u8], constraints: Vec<String>, decoder: &str) -> PyResult<Self> {
-        let model = Model::from_bytes(data, "<pickle>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, Arc::new(model), constraints, decoder)
+        let model = AnyModel::from_bytes(data, "<pickle>").map_err(|failed| error::exception(py, failed))?;
+        Self::new(py, model.into(), constraints, decoder)
     }
 
-    /// Names of the labels.
+    /// Names of the model's labels, which are the columns of `marginals`; for models of segments the names of segments.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        of_either!(&self.model, model => PyTuple::new(py, model.labels().names()))
+    }
+
+    /// What positions can be labelled with: the labels, or for models of segments the tags that spell them, such as B-PER.
+    #[getter]
+    fn tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.names(py).iter().map(|name| name.bind(py)))
+    }
+
+    /// "positions" or "segments".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.model {
+            SharedModel::Positions(_) => "positions",
+            SharedModel::Segments(_) => "segments",
+        }
     }
 
     /// The constraints it obeys.
@@ -243,21 +175,22 @@ impl PyTagger {
     /// by "+".
     #[getter]
     fn features(&self) -> String {
-        self.model().extractor().source().name().into_owned()
+        of_either!(&self.model, model => model.extractor().source().name().into_owned())
     }
 
     /// Where the model comes from: algorithm, epochs, program.
     #[getter]
     fn about<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let about = PyDict::new(py);
-        for (name, value) in self.model().about() {
+        for (name, value) in of_either!(&self.model, model => model.about()) {
             about.set_item(name, value)?;
         }
         Ok(about)
     }
 
     fn __repr__(&self) -> String {
-        format!("Tagger(labels={}, features={:?})", self.model().labels().len(), self.features())
+        let labels = of_either!(&self.model, model => model.labels().len());
+        format!("Tagger(kind={:?}, labels={labels}, features={:?})", self.kind(), self.features())
     }
 
     /// The best labels of one sequence. `known` holds a label or None for each position.
@@ -266,12 +199,10 @@ impl PyTagger {
         &self,
         py: Python<'py>,
         tokens: &Bound<'py, PyAny>,
-        known: Option<Vec<Option<String>>>,
+        known: Names,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let labels =
-            self.tagged(py, &sequence, &known, 1, false, |tagged| tagged.decoded.best().labels.clone())?;
-        self.named(py, &labels)
+        let answers = self.answers(tokens, known, 1, false)?;
+        self.named(py, &answers[0].tags)
     }
 
     /// The best labels of many sequences, on all cores (or `threads`).
@@ -282,8 +213,7 @@ impl PyTagger {
         sequences: &Bound<'py, PyAny>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let sequences = sequences.try_iter()?.map(|tokens| self.sequence(&tokens?));
-        let sequences = sequences.collect::<PyResult<Vec<_>>>()?;
+        let sequences = self.sequences(sequences)?;
         let answers = py.detach(|| self.tag_all(&sequences, threads));
         let all = PyList::empty(py);
         for (i, answer) in answers.into_iter().enumerate() {
@@ -306,25 +236,11 @@ impl PyTagger {
         py: Python<'_>,
         tokens: &Bound<'_, PyAny>,
         k: usize,
-        known: Option<Vec<Option<String>>>,
+        known: Names,
         probabilities: bool,
     ) -> PyResult<Vec<TaggedPath>> {
-        if k == 0 {
-            return Err(error::argument(py, "k", "at least 1", 0));
-        }
-        let decoder = Decoder::by_name(&self.decoder).and_then(|decoder| decoder.supports(k));
-        decoder.map_err(|failed| error::exception(py, failed))?;
-        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let tagged = self.tagged(py, &sequence, &known, k, probabilities, Tagged::clone)?;
-        let path = |(rank, path): (usize, &kbest::Path<f32>)| {
-            Ok(TaggedPath {
-                labels: self.named(py, &path.labels)?.unbind(),
-                score: path.score.into(),
-                probability: tagged.probabilities.get(rank).copied(),
-                confidences: tagged.confidences.get(rank).map(|row| PyArray1::from_slice(py, row).unbind()),
-            })
-        };
-        tagged.decoded.paths.iter().enumerate().map(path).collect()
+        let answers = self.answers(tokens, known, k, probabilities)?;
+        answers.iter().map(|answer| TaggedPath::new(py, self, answer)).collect()
     }
 
     /// (T, L) probabilities of all labels at all positions.
@@ -333,90 +249,70 @@ impl PyTagger {
         &self,
         py: Python<'py>,
         tokens: &Bound<'py, PyAny>,
-        known: Option<Vec<Option<String>>>,
+        known: Names,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let sums = |tagger: &mut kbest::Tagger| {
-            let (lattice, mut memory) = (tagger.lattice(&sequence, &known)?, MarginalScratch::new());
-            let sums = kbest::marginals(&lattice, &mut memory)?;
-            Ok((0..sums.positions()).flat_map(|t| sums.node(t).iter().copied()).collect())
-        };
-        let sums: kbest::Result<Vec<f64>> = py.detach(|| self.with(false, sums));
-        let sums = sums.map_err(|failed| error::exception(py, failed))?;
-        PyArray1::from_vec(py, sums).reshape([sequence.len(), self.model().labels().len()])
+        let sums = self.sums(tokens, known)?;
+        let labels = of_either!(&self.model, model => model.labels().len());
+        let positions = sums.node.len() / labels;
+        PyArray1::from_vec(py, sums.node).reshape([positions, labels])
     }
 
-    /// (T, L) node scores of a sequence, before constraints.
+    /// Probabilities of labels and boundaries, of a model of segments: see kbest.segments.marginals.
+    #[pyo3(signature = (tokens, *, known=None))]
+    fn segment_marginals(
+        &self,
+        py: Python<'_>,
+        tokens: &Bound<'_, PyAny>,
+        known: Names,
+    ) -> PyResult<PySegmentMarginals> {
+        let sums = self.sums(tokens, known)?;
+        match sums.boundary {
+            Some(boundary) => PySegmentMarginals::new(py, sums.node, boundary, sums.log_partition),
+            None => Err(self.unsupported(py, "segment_marginals", "segments")),
+        }
+    }
+
+    /// (T, L) node scores of a sequence, before constraints; of models of single positions.
     fn scores<'py>(
         &self,
         py: Python<'py>,
         tokens: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let labels = self.positions(py, "scores")?.labels().len();
         let sequence = self.sequence(tokens)?;
-        let scores = |tagger: &mut kbest::Tagger| Ok(tagger.lattice(&sequence, &[])?.nodes().to_vec());
-        let scores: kbest::Result<Vec<f32>> = py.detach(|| self.with(false, scores));
-        let scores = scores.map_err(|failed| error::exception(py, failed))?;
-        PyArray1::from_vec(py, scores).reshape([sequence.len(), self.model().labels().len()])
+        let scores = self.on_lattice(py, &sequence, None, |lattice| Ok(lattice.nodes().to_vec()))?;
+        PyArray1::from_vec(py, scores).reshape([sequence.len(), labels])
     }
 
     /// Spans of the best labels: (start, end, type), the end being the position after the last. For labels that spell
-    /// spans, such as B-PER and I-PER; otherwise runs of equal labels other than O.
+    /// spans, such as B-PER and I-PER; otherwise runs of equal labels other than O. Models of segments answer with their segments.
     ///
     /// >>> import kbest
     /// >>> tagger = kbest.train([["Ada", "Lovelace", "wrote"]] * 3, [["B-PER", "I-PER", "O"]] * 3)
     /// >>> tagger.spans(["Ada", "Lovelace", "wrote"])
     /// [(0, 2, 'PER')]
     #[pyo3(signature = (tokens, *, known=None))]
-    fn spans(
-        &self,
-        py: Python<'_>,
-        tokens: &Bound<'_, PyAny>,
-        known: Option<Vec<Option<String>>>,
-    ) -> PyResult<Vec<(usize, usize, String)>> {
-        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let names = self.model().labels();
-        self.tagged(py, &sequence, &known, 1, false, |tagged| {
-            let labels = tagged.decoded.best().labels.iter().map(|&y| names.name(y).unwrap_or_default());
-            let labels: Vec<&str> = labels.collect();
-            let found = Spans::detect(names.names()).unwrap_or(Spans::Runs).find(&labels);
-            found.into_iter().map(|span| (span.start, span.end, span.kind.to_owned())).collect()
-        })
+    fn spans(&self, tokens: &Bound<'_, PyAny>, known: Names) -> PyResult<Vec<(usize, usize, String)>> {
+        Ok(self.spans_of(&self.answers(tokens, known, 1, false)?[0]))
     }
 
-    /// How good the labels are: token and sequence accuracy, macro F1, and span F1 for labels that spell spans.
+    /// How good the labels are: counts of right tokens, sequences, labels and spans.
+    ///
+    /// >>> import kbest
+    /// >>> tagger = kbest.train([["a", "b"]], [["X", "Y"]])
+    /// >>> tagger.evaluate([["a"], ["b"]], [["X"], ["X"]])["accuracy"]
+    /// 0.5
     #[pyo3(signature = (sequences, labels, *, threads=0))]
-    fn evaluate<'py>(
+    fn evaluate(
         &self,
-        py: Python<'py>,
-        sequences: &Bound<'py, PyAny>,
-        labels: &Bound<'py, PyAny>,
+        py: Python<'_>,
+        sequences: &Bound<'_, PyAny>,
+        labels: &Bound<'_, PyAny>,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let sequences = sequences.try_iter()?.map(|tokens| self.sequence(&tokens?));
-        let sequences = sequences.collect::<PyResult<Vec<_>>>()?;
-        let gold = labels.try_iter()?.map(|labels| labels?.extract::<Vec<String>>());
-        let gold = gold.collect::<PyResult<Vec<_>>>()?;
-        if gold.len() != sequences.len() {
-            return Err(error::shape(py, "labels", format!("{} sequences", sequences.len()), gold.len()));
-        }
+    ) -> PyResult<PyEvaluation> {
+        let sequences = self.labelled(sequences, labels)?;
         let answers = py.detach(|| self.tag_all(&sequences, threads));
-        let names = self.model().labels();
-        let mut evaluation = Evaluation::new(Spans::detect(names.names()));
-        for (i, (gold, answer)) in gold.iter().zip(answers).enumerate() {
-            let labels = answer.map_err(|failed| error::in_batch(py, failed, i))?;
-            let predicted: Vec<&str> = labels.iter().map(|&y| names.name(y).unwrap_or_default()).collect();
-            evaluation.add(gold, &predicted).map_err(|failed| error::in_batch(py, failed, i))?;
-        }
-        let report = PyDict::new(py);
-        report.set_item("accuracy", evaluation.tokens().share())?;
-        report.set_item("sequence_accuracy", evaluation.sequences().share())?;
-        report.set_item("macro_f1", evaluation.macro_f1())?;
-        if let Some(spans) = evaluation.spans() {
-            report.set_item("span_precision", spans.all.precision())?;
-            report.set_item("span_recall", spans.all.recall())?;
-            report.set_item("span_f1", spans.all.f1())?;
-        }
-        Ok(report)
+        self.counted(py, &sequences, answers)
     }
 
     /// Tags the rows of a table of Arrow whose columns are lists of strings, without a Python object per token.
@@ -429,11 +325,13 @@ impl PyTagger {
     ///     scores: add a column "score" ("scores").
     ///     probabilities: add the columns "probability" ("probabilities") and "confidences".
     ///     errors: "raise", or "column": a row that cannot be tagged becomes null, with a message in the column "error".
+    ///     longest: rows with more tokens than this cannot be tagged.
     ///     threads: 0 means all cores.
     ///
     /// Returns:
     ///     A pyarrow Table or a polars DataFrame, like the batch; for anything else an ArrowStream.
-    #[pyo3(signature = (batch, column=None, *, k=1, scores=false, probabilities=false, errors="raise", threads=0))]
+    #[pyo3(signature = (batch, column=None, *, k=1, scores=false, probabilities=false, errors="raise",
+                        longest=None, threads=0))]
     fn tag_arrow<'py>(
         slf: &Bound<'py, Self>,
         batch: &Bound<'py, PyAny>,
@@ -442,10 +340,11 @@ impl PyTagger {
         scores: bool,
         probabilities: bool,
         errors: &str,
+        longest: Option<usize>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let tag = slf.py().import("kbest._arrow")?.getattr("tag_arrow")?;
-        tag.call1((slf, batch, column, k, scores, probabilities, errors, threads))
+        tag.call1((slf, batch, column, k, scores, probabilities, errors, longest, threads))
     }
 
     /// What the search does with a sequence: plan, opened labels, k best label sequences, probabilities. Notebooks show it
@@ -467,7 +366,7 @@ impl PyTagger {
     }
 
     /// Tags the rows of a stream.
-    #[pyo3(signature = (stream, columns, k, scores, probabilities, errors, threads))]
+    #[pyo3(signature = (stream, columns, k, scores, probabilities, errors, longest, threads))]
     fn _tag_arrow(
         &self,
         py: Python<'_>,
@@ -477,14 +376,25 @@ impl PyTagger {
         scores: bool,
         probabilities: bool,
         errors: bool,
+        longest: Option<usize>,
         threads: usize,
     ) -> PyResult<arrow::ArrowStream> {
-        if k == 0 {
-            return Err(error::argument(py, "k", "at least 1", 0));
-        }
-        let decoder = Decoder::by_name(&self.decoder).and_then(|decoder| decoder.supports(k));
-        decoder.map_err(|failed| error::exception(py, failed))?;
-        arrow::tag(py, self, stream, &arrow::Wanted { columns, k, scores, probabilities, errors, threads })
+        check_decoder(&self.model, &self.decoder, k).map_err(|failed| error::exception(py, failed))?;
+        let longest = longest.unwrap_or(usize::MAX);
+        let wanted = arrow::Wanted { columns, k, scores, probabilities, errors, longest, threads };
+        arrow::tag(py, self, stream, &wanted)
+    }
+
+    /// Counts right labels in the rows of a stream.
+    fn _evaluate_arrow(
+        &self,
+        py: Python<'_>,
+        stream: &Bound<'_, PyAny>,
+        columns: Vec<String>,
+        labels: &str,
+        threads: usize,
+    ) -> PyResult<PyEvaluation> {
+        arrow::evaluate(py, self, stream, &columns, labels, threads)
     }
 
     /// What the search does with a sequence: see kbest.explain.
@@ -494,12 +404,12 @@ impl PyTagger {
         py: Python<'py>,
         tokens: &Bound<'py, PyAny>,
         k: usize,
-        known: Option<Vec<Option<String>>>,
+        known: Names,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
+        self.positions(py, "explain")?;
         let decoder = crate::decode::named_decoder(py, &self.decoder, k)?;
-        let seen = |tagger: &mut kbest::Tagger| Seen::of(&tagger.lattice(&sequence, &known)?, &decoder, k);
-        let seen = py.detach(|| self.with(false, seen)).map_err(|failed| error::exception(py, failed))?;
+        let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
+        let seen = self.on_lattice(py, &sequence, known, |lattice| Seen::of(lattice, &decoder, k))?;
         seen.into_python(py)
     }
 }

@@ -1,26 +1,26 @@
 //! Taggers of the library for any number of threads: idle ones are kept with their memory.
 
 use super::PyTagger;
+use super::engine::Engine;
+use kbest::train::MOST_THREADS;
 use kbest::{LabelId, Sequence};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 impl PyTagger {
     /// Runs with a tagger of the library.
-    pub(crate) fn with<R>(&self, confidences: bool, run: impl FnOnce(&mut kbest::Tagger) -> R) -> R {
+    pub(crate) fn with<R>(&self, confidences: bool, run: impl FnOnce(&mut Engine) -> R) -> R {
         let idle = &self.idle[usize::from(confidences)];
         let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut tagger = waiting.unwrap_or_else(|| self.tagger.another().with_confidences(confidences));
-        let result = run(&mut tagger);
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(tagger);
+        let mut engine = waiting.unwrap_or_else(|| self.engine.another(confidences));
+        let result = run(&mut engine);
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(engine);
         result
     }
 
-    /// The best labels of all sequences, on many threads.
+    /// The best tags of all sequences, on many threads.
     pub(crate) fn tag_all(&self, sequences: &[Sequence], threads: usize) -> Vec<kbest::Result<Vec<LabelId>>> {
-        self.map_rows(sequences.len(), threads, false, |tagger, i| {
-            Ok(tagger.tag(&sequences[i], 1)?.decoded.best().labels.clone())
-        })
+        self.map_rows(sequences.len(), threads, false, |engine, i| engine.best(&sequences[i], &self.tags))
     }
 
     /// Runs `work` for each index below `count` with a tagger, on many threads; results in order.
@@ -29,18 +29,19 @@ impl PyTagger {
         count: usize,
         threads: usize,
         confidences: bool,
-        work: impl Fn(&mut kbest::Tagger, usize) -> R + Sync,
+        work: impl Fn(&mut Engine, usize) -> R + Sync,
     ) -> Vec<R> {
         /// Indices that a thread takes at once.
         const CHUNK: usize = 16;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if threads == 0 { cores() } else { threads }.clamp(1, count.div_ceil(CHUNK).max(1));
+        let useful = count.div_ceil(CHUNK).clamp(1, MOST_THREADS);
+        let threads = if threads == 0 { cores() } else { threads }.clamp(1, useful);
         if threads == 1 {
-            return self.with(confidences, |tagger| (0..count).map(|i| work(tagger, i)).collect());
+            return self.with(confidences, |engine| (0..count).map(|i| work(engine, i)).collect());
         }
         let next = AtomicUsize::new(0);
         let worker = || {
-            self.with(confidences, |tagger| {
+            self.with(confidences, |engine| {
                 let mut done = Vec::new();
                 loop {
                     let first = next.fetch_add(CHUNK, Ordering::Relaxed);
@@ -48,7 +49,7 @@ impl PyTagger {
                         return done;
                     }
                     let chunk = first..(first + CHUNK).min(count);
-                    done.push((first, chunk.map(|i| work(tagger, i)).collect::<Vec<_>>()));
+                    done.push((first, chunk.map(|i| work(engine, i)).collect::<Vec<_>>()));
                 }
             })
         };

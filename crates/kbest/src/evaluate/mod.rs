@@ -26,6 +26,7 @@ pub use span::{Span, Spans};
 
 use crate::error::{Error, Result};
 use crate::label::{LabelId, LabelSetBuilder};
+use crate::state::{StateReader, StateWriter};
 use std::collections::{BTreeMap, HashMap};
 
 /// How many of a total are right.
@@ -227,6 +228,59 @@ impl Evaluation {
             self.kind(kind).merge(tally);
         }
         Ok(())
+    }
+
+    /// Writes all counts; how spans are found is not part of them.
+    pub fn save(&self, state: &mut StateWriter) {
+        state.number(self.names.len() as u64);
+        self.names.names().for_each(|name| state.text(name.as_bytes()));
+        let mut pairs: Vec<_> = self.pairs.iter().collect();
+        pairs.sort_unstable();
+        state.number(pairs.len() as u64);
+        for (&(gold, predicted), &count) in pairs {
+            state.number(gold);
+            state.number(predicted);
+            state.number(count);
+        }
+        for hits in [Some(self.tokens), Some(self.sequences), self.unknown] {
+            let Hits { right, all } = hits.unwrap_or(Hits { right: u64::MAX, all: 0 });
+            state.number(right);
+            state.number(all);
+        }
+        state.number(self.kinds.len() as u64);
+        for (kind, tally) in &self.kinds {
+            state.text(kind.as_bytes());
+            [tally.gold, tally.predicted, tally.right].into_iter().for_each(|count| state.number(count));
+        }
+    }
+
+    /// Reads what [`Evaluation::save`] wrote, of an evaluation that found spans the same way.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::LabelOutOfRange`] for other bytes.
+    pub fn restore(spans: Option<Spans>, state: &mut StateReader<'_>) -> Result<Self> {
+        let mut new = Evaluation::new(spans);
+        for _ in 0..state.number::<u64>()? {
+            new.names.add(state.str()?);
+        }
+        let labels = new.names.len();
+        let check = |y: LabelId| match y {
+            y if (y as usize) < labels => Ok(y),
+            y => Err(Error::LabelOutOfRange { what: "counts".into(), label: y.into(), labels }),
+        };
+        for _ in 0..state.number::<u64>()? {
+            let pair = (check(state.number()?)?, check(state.number()?)?);
+            new.pairs.insert(pair, state.number()?);
+        }
+        let mut hits = || Ok::<_, Error>(Hits { right: state.number()?, all: state.number()? });
+        (new.tokens, new.sequences) = (hits()?, hits()?);
+        new.unknown = Some(hits()?).filter(|hits| hits.right <= hits.all);
+        for _ in 0..state.number::<u64>()? {
+            let kind = state.str()?.to_owned();
+            let (gold, predicted, right) = (state.number()?, state.number()?, state.number()?);
+            new.kinds.insert(kind, Tally { gold, predicted, right });
+        }
+        Ok(new)
     }
 
     /// Tokens, and how many have the right label.

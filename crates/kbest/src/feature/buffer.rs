@@ -2,6 +2,8 @@
 
 use super::lookups::{BATCH, Lookups, UNKNOWN};
 use super::{Dictionary, FeatureId, Renumbering};
+use crate::error::{Error, Result};
+use crate::state::{StateReader, StateWriter};
 
 /// The feature ids of a sequence. An extractor refills it; it keeps its memory.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +110,47 @@ impl FeatureBuffer {
     #[inline]
     pub fn edges(&self, t: usize) -> &[FeatureId] {
         &self.edges[range(&self.edge_ends, t)]
+    }
+
+    /// Writes numbers and values.
+    pub(crate) fn save(&self, state: &mut StateWriter) {
+        for ends in [&self.node_ends, &self.edge_ends] {
+            state.list(ends.iter().map(|&end| end as u64));
+        }
+        state.list(self.nodes.iter().copied());
+        state.list(self.values.iter().copied());
+        state.list(self.edges.iter().copied());
+    }
+
+    /// Reads what [`FeatureBuffer::save`] wrote, of features with numbers below these.
+    pub(crate) fn restore(state: &mut StateReader<'_>, nodes: usize, edges: usize) -> Result<Self> {
+        let wrong = |what: &str| Error::shape("features of a shard", "numbers that fit together", what);
+        let mut ends = || Ok::<_, Error>(state.list::<u64>()?.into_iter().map(|end| end as usize).collect());
+        let (node_ends, edge_ends): (Vec<usize>, Vec<usize>) = (ends()?, ends()?);
+        let buffer = FeatureBuffer {
+            node_ends,
+            edge_ends,
+            nodes: state.list()?,
+            values: state.list()?,
+            edges: state.list()?,
+            ..FeatureBuffer::default()
+        };
+        let fits = |ends: &[usize], ids: &[FeatureId], below: usize| {
+            ends.is_sorted()
+                && ends.last().copied().unwrap_or(0) == ids.len()
+                && ids.iter().all(|&id| (id as usize) < below)
+        };
+        if buffer.node_ends.len() != buffer.edge_ends.len()
+            || !fits(&buffer.node_ends, &buffer.nodes, nodes)
+            || !fits(&buffer.edge_ends, &buffer.edges, edges)
+            || buffer.edge_ends.first().is_some_and(|&end| end > 0)
+        {
+            return Err(wrong("others"));
+        }
+        if !buffer.values.is_empty() && buffer.values.len() != buffer.nodes.len() {
+            return Err(wrong("values of other features"));
+        }
+        Ok(buffer)
     }
 
     /// Replaces the provisional numbers of a builder by the final ones; dropped features are removed from the buffer.

@@ -36,18 +36,29 @@ impl DictionaryBuilder {
     /// Counts a key once more and returns its provisional number; `None` if there are already four billion others.
     #[inline]
     pub fn count(&mut self, key: &[u8]) -> Option<FeatureId> {
+        self.count_times(key, 1)
+    }
+
+    /// The same for a key that occurs several times.
+    #[inline]
+    pub fn count_times(&mut self, key: &[u8], times: u32) -> Option<FeatureId> {
         let id = self.keys.insert(key)?;
         if id as usize == self.counts.len() {
             self.counts.push(0);
         }
         let count = &mut self.counts[id as usize];
-        *count = count.saturating_add(1);
+        *count = count.saturating_add(times);
         Some(id)
     }
 
     /// How often a key was counted.
     pub fn frequency(&self, key: &[u8]) -> u32 {
         self.keys.keys().find(key).map_or(0, |id| self.counts[id as usize])
+    }
+
+    /// All keys in the order they were first seen, and how often each was counted.
+    pub fn counted(&self) -> impl Iterator<Item = (&[u8], u32)> {
+        self.keys.keys().iter().zip(self.counts.iter().copied())
     }
 
     /// Number of keys so far.

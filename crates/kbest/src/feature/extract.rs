@@ -99,6 +99,40 @@ impl ExtractorBuilder {
         &self.source
     }
 
+    pub(crate) fn words(&self) -> &DictionaryBuilder {
+        &self.words
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut DictionaryBuilder {
+        &mut self.words
+    }
+
+    pub(crate) fn nodes(&self) -> &DictionaryBuilder {
+        &self.nodes
+    }
+
+    pub(crate) fn nodes_mut(&mut self) -> &mut DictionaryBuilder {
+        &mut self.nodes
+    }
+
+    pub(crate) fn edges(&self) -> &DictionaryBuilder {
+        &self.edges
+    }
+
+    pub(crate) fn edges_mut(&mut self) -> &mut DictionaryBuilder {
+        &mut self.edges
+    }
+
+    /// Number of columns of the first sequence that has any.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns
+    }
+
+    /// Sets the number of columns, unless a sequence has set it.
+    pub(crate) fn set_columns(&mut self, columns: Option<usize>) {
+        self.columns = self.columns.or(columns);
+    }
+
     /// Number of node features so far.
     pub fn node_features(&self) -> usize {
         self.nodes.len()

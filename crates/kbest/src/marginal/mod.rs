@@ -94,10 +94,18 @@ impl MarginalScratch {
     }
 }
 
+/// Labels that are likelier than this must be computed precisely.
+const LIKELY: f64 = 1e-9;
+
+/// The largest logarithm that such a label may have beside the best of its position. Beyond it, `f64` cannot tell factors
+/// of 1.0001 apart.
+const LARGEST: f64 = 1e12;
+
 /// Forward-backward: the probabilities of all labels and pairs.
 ///
 /// # Errors
-/// [`Error::NoPath`] if every path is forbidden.
+/// [`Error::NoPath`] if every path is forbidden; [`Error::Range`] if likely paths have scores that differ from the best ones
+/// of their position by more than 1e12. (Labels that are unlikely because of such scores do no harm.)
 pub fn marginals<'a, S: Float>(
     lattice: &'a Lattice<'_, S>,
     scratch: &'a mut MarginalScratch,
@@ -114,7 +122,7 @@ pub fn marginals<'a, S: Float>(
     scratch.log_partition = 0.0;
     if positions > 0 {
         forward(lattice, scratch)?;
-        backward(lattice, scratch);
+        backward(lattice, scratch)?;
     }
     Ok(Marginals::new(lattice, scratch))
 }
@@ -188,7 +196,7 @@ fn last_sum<S: Float>(lattice: &Lattice<'_, S>, alpha: &[f64], terms: &mut [f64]
 }
 
 /// Runs back over the positions and fills all rows of posteriors.
-fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
+fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) -> Result<()> {
     let labels = lattice.labels();
     let MarginalScratch { alpha, inflow, rise, posteriors, beta, next, work, .. } = scratch;
     beta.fill(0.0);
@@ -197,8 +205,8 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
     }
     for t in (0..lattice.positions()).rev() {
         let row = t * labels..(t + 1) * labels;
-        let posteriors = &mut posteriors[row.clone()];
-        for ((a, inflow), &node) in alpha.iter_mut().zip(&inflow[row]).zip(lattice.node_row(t)) {
+        let (posteriors, inflow) = (&mut posteriors[row.clone()], &inflow[row]);
+        for ((a, inflow), &node) in alpha.iter_mut().zip(inflow).zip(lattice.node_row(t)) {
             *a = rise[t].alpha(*inflow, node);
         }
         if t + 1 < lattice.positions() {
@@ -216,6 +224,11 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
         exp_rows(posteriors, top);
         let scale = 1.0 / posteriors.iter().sum::<f64>();
         posteriors.iter_mut().for_each(|posterior| *posterior *= scale);
+        let likely = posteriors.iter().zip(inflow.iter().zip(&*beta)).filter(|(p, _)| **p > LIKELY);
+        let magnitude = likely.fold(0.0, |most: f64, (_, (inflow, b))| most.max(inflow.abs()).max(b.abs()));
+        if magnitude > LARGEST {
+            return Err(Error::Range { magnitude, largest: LARGEST });
+        }
         // Minus its maximum, so that beta stays small however long the sequence is.
         let top = largest(beta);
         for (next, b) in next.iter_mut().zip(&*beta) {
@@ -223,6 +236,7 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) {
         }
         add_scores(next, lattice.node_row(t));
     }
+    Ok(())
 }
 
 /// Adds scores to a row, minus the largest of them, which is returned (0 if all are forbidden).

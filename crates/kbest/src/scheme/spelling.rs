@@ -136,6 +136,24 @@ impl Spelling {
         }
     }
 
+    /// All labels of positions that it writes, in the order of the segment labels, each once.
+    pub fn spelled(&self) -> Vec<&str> {
+        match self {
+            Spelling::Runs(names) => names.iter().map(String::as_str).collect(),
+            Spelling::Tags { tags, .. } => {
+                let four = tags.iter().flat_map(|tags| [&tags.begin, &tags.inside, &tags.end, &tags.single]);
+                let mut all: Vec<&str> = Vec::new();
+                four.for_each(|tag| {
+                    // Types differ, so only the tags of the same type can be equal.
+                    if !all.iter().rev().take(4).any(|known| known == tag) {
+                        all.push(tag);
+                    }
+                });
+                all
+            }
+        }
+    }
+
     /// Whether a segment label is no span but a position outside; in runs, the label `O`.
     pub fn is_outside(&self, label: u32) -> bool {
         match self {

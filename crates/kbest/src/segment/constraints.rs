@@ -40,6 +40,17 @@ impl<S: Float> SegmentLattice<'_, S> {
         Ok(self.changed())
     }
 
+    /// Requires a segment `[start, end)`, whatever its label.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a span that is empty or passes the end.
+    pub fn force_span(mut self, start: usize, end: usize) -> Result<Self> {
+        self.check_span(start, end, 0)?;
+        self.required.extend([start, end]);
+        self.closed.extend(start + 1..end);
+        Ok(self.changed())
+    }
+
     /// Requires a boundary before position `t`: a segment ends there and another begins.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::label::LabelId;
 use crate::lattice::Edges;
 use crate::model::SegmentModel;
 use crate::pipeline::{InOrder, in_order};
-use crate::scheme::KnownTag;
+use crate::scheme::{KnownTag, Scheme};
 use crate::scoring::SegmentModelMemory;
 use crate::segment::{
     Estimate, Segment, SegmentDecoded, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch,
@@ -105,6 +105,21 @@ impl SegmentTagger {
         Ok(self)
     }
 
+    /// Obeys these rules, which [`Transitions::from_rules`] reads; they are about the labels of neighbouring segments. What a
+    /// scheme demands, spans fulfil by themselves.
+    ///
+    /// # Errors
+    /// Those of [`Transitions::from_rules`] and [`SegmentTagger::with_transitions`].
+    pub fn with_rules<R: AsRef<str>>(self, rules: &[R]) -> Result<Self> {
+        let is_scheme = |rule: &str| rule == "auto" || Scheme::by_name(rule).is_ok();
+        let fulfilled = |rule: &str| is_scheme(rule) && self.model.spelling().name() != "runs";
+        let rules: Vec<&str> = rules.iter().map(AsRef::as_ref).filter(|rule| !fulfilled(rule)).collect();
+        match Transitions::from_rules(&rules, self.model.labels())? {
+            Some(transitions) => self.with_transitions(&transitions),
+            None => Ok(self),
+        }
+    }
+
     /// Another tagger of the same kind, for another thread: it shares the model and the constrained edges.
     #[must_use]
     pub fn another(&self) -> Self {
@@ -139,9 +154,10 @@ impl SegmentTagger {
         known: &[Option<KnownTag>],
         k: usize,
     ) -> Result<&SegmentTagged> {
-        if known.len() != input.len() {
-            return Err(Error::shape("known labels", format!("{} positions", input.len()), known.len()));
+        if known.is_empty() && !input.is_empty() {
+            return Err(wrong_known(input, known));
         }
+        check_known(input, known)?;
         self.search(input, known, k)
     }
 
@@ -162,17 +178,26 @@ impl SegmentTagger {
         SegmentModel::asked(&mut self.memory)
     }
 
+    /// The lattice of an input, with constraints and known labels (none, or one entry per position).
+    ///
+    /// # Errors
+    /// As for [`SegmentTagger::tag_known`].
+    pub fn lattice(
+        &mut self,
+        input: &Sequence,
+        known: &[Option<KnownTag>],
+    ) -> Result<SegmentLattice<'_, f32>> {
+        check_known(input, known)?;
+        let constraint = self.constraint.as_deref();
+        limited(&self.model, self.decoder, constraint, input, known, &mut self.memory)
+    }
+
     fn search(&mut self, input: &Sequence, known: &[Option<KnownTag>], k: usize) -> Result<&SegmentTagged> {
         let SegmentTagged { decoded, confidences, probabilities } = &mut self.tagged;
         confidences.clear();
         probabilities.clear();
-        let lattice = match self.decoder {
-            SegmentDecoder::SemiAstar(Estimate::Learned) => {
-                self.model.bounded_lattice(input, &mut self.memory)?
-            }
-            _ => self.model.lattice(input, &mut self.memory)?,
-        };
-        let lattice = limit(lattice, self.constraint.as_deref(), known)?;
+        let constraint = self.constraint.as_deref();
+        let lattice = limited(&self.model, self.decoder, constraint, input, known, &mut self.memory)?;
         *decoded = self.decoder.decode(&lattice, k, &mut self.scratch)?;
         if self.confidences {
             let marginals = SegmentMarginals::new(&lattice)?;
@@ -214,6 +239,30 @@ impl SegmentTagger {
         let positions = |input: &Result<Sequence>| input.as_ref().map_or(1, Sequence::len);
         in_order(sequences, positions, (0..threads).map(|_| worker(self.another())).collect())
     }
+}
+
+fn wrong_known(input: &Sequence, known: &[Option<KnownTag>]) -> Error {
+    Error::shape("known labels", format!("{} positions", input.len()), known.len())
+}
+
+fn check_known(input: &Sequence, known: &[Option<KnownTag>]) -> Result<()> {
+    if known.is_empty() || known.len() == input.len() { Ok(()) } else { Err(wrong_known(input, known)) }
+}
+
+/// The lattice of an input as the tagger wants it.
+fn limited<'l>(
+    model: &'l SegmentModel,
+    decoder: SegmentDecoder,
+    constraint: Option<&'l Constraint>,
+    input: &Sequence,
+    known: &[Option<KnownTag>],
+    memory: &'l mut SegmentModelMemory,
+) -> Result<SegmentLattice<'l, f32>> {
+    let lattice = match decoder {
+        SegmentDecoder::SemiAstar(Estimate::Learned) => model.bounded_lattice(input, memory)?,
+        _ => model.lattice(input, memory)?,
+    };
+    limit(lattice, constraint, known)
 }
 
 /// The lattice with constraints and known labels.

@@ -3,6 +3,9 @@
 
 use crate::sequence::Sequence;
 
+/// Makes a macro of the length it asks for.
+type OfLength = fn(usize) -> Take;
+
 /// What a macro takes from a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Take {
@@ -24,7 +27,7 @@ impl Take {
         [("x", Take::Whole), ("fold", Take::Folded), ("shape", Take::Shape)];
 
     /// The macros with a length, by name.
-    pub(super) const WITH_LENGTH: [(&'static str, fn(usize) -> Take); 2] =
+    pub(super) const WITH_LENGTH: [(&'static str, OfLength); 2] =
         [("prefix", Take::Prefix), ("suffix", Take::Suffix)];
 
     /// Appends it; false if the cell is shorter than the affix.

@@ -50,10 +50,12 @@ mod feature_sets;
 mod hmm;
 mod max_margin;
 mod perceptron;
+mod product;
 mod recipe;
 mod rows;
 mod schedule;
 mod segments;
+pub mod shards;
 mod structure;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
@@ -71,6 +73,7 @@ pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
+pub use product::Product;
 pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Optimizer, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{

@@ -545,11 +545,11 @@ impl Recipe {
         self.kernel.as_deref().unwrap_or("linear").parse()
     }
 
-    fn decoder(&self) -> Result<Decoder> {
+    pub(super) fn decoder(&self) -> Result<Decoder> {
         Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))
     }
 
-    fn crf_options(&self) -> CrfOptions {
+    pub(super) fn crf_options(&self) -> CrfOptions {
         let usual = CrfOptions::default();
         let optimiser = match self.optimizer.unwrap_or_default() {
             Optimizer::Lbfgs => Optimiser::Lbfgs,

@@ -3,6 +3,7 @@
 use crate::common::Random;
 use kbest::evaluate::{Evaluation, Hits, Spans, Tally};
 use kbest::scheme::{Layout, Piece, Role, Scheme, Side, Tagging};
+use kbest::state::{StateReader, StateWriter};
 
 const SCHEMES: [Scheme; 5] = [Scheme::Iob1, Scheme::Iob2, Scheme::Ioe1, Scheme::Ioe2, Scheme::Iobes];
 
@@ -141,7 +142,17 @@ fn parts_join_to_the_whole() {
         part.add_knowing(&gold, &predicted, &unknown).unwrap();
         whole.add_knowing(&gold, &predicted, &unknown).unwrap();
     }
-    one.merge(&other).unwrap();
+    // By way of bytes, as from another machine.
+    let mut state = StateWriter::new();
+    other.save(&mut state);
+    let bytes = state.into_bytes();
+    let mut state = StateReader::new(&bytes);
+    one.merge(&Evaluation::restore(how, &mut state).unwrap()).unwrap();
+    assert!(state.is_done());
+    for end in 0..bytes.len() {
+        assert!(Evaluation::restore(how, &mut StateReader::new(&bytes[..end])).is_err(), "{end} bytes");
+    }
+    assert_eq!((one.tokens(), one.unknown()), (whole.tokens(), whole.unknown()));
     assert_eq!(one.report(99, 99).to_string(), whole.report(99, 99).to_string());
 }
 

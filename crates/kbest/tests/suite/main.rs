@@ -31,6 +31,7 @@ mod model_file;
 mod one_best;
 mod pipeline;
 mod segment_models;
+mod shards;
 mod staggered_theorems;
 mod synthetic;
 

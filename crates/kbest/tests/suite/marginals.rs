@@ -509,3 +509,22 @@ fn no_legal_path_is_an_error() {
     let lattice = Lattice::new(vec![0.0; 4], &free).unwrap();
     close(marginals(&lattice, &mut scratch).unwrap().log_partition(), 4f64.ln(), 1e-14, "four paths");
 }
+
+/// Two paths that are equally good although both lie far below the best scores: no sum can tell how likely they are.
+#[test]
+fn likely_paths_with_huge_scores_are_refused() {
+    let mut scratch = MarginalScratch::new();
+    let edges = Edges::dense(2, vec![0.0, NO, NO, 0.0]).unwrap();
+    let nodes = |low: f64| vec![0.0, low, low, 0.5, 0.0, low, low, 0.0];
+    let fine = Lattice::new(nodes(-1e11), &edges).unwrap();
+    let found = marginals(&fine, &mut scratch).unwrap();
+    close(found.node(1)[1], 1.0 / (1.0 + (-0.5f64).exp()), 1e-4, "far below, but in range");
+    let huge = Lattice::new(nodes(-1e17), &edges).unwrap();
+    assert!(matches!(marginals(&huge, &mut scratch), Err(Error::Range { .. })));
+    // A label that is impossible because of its score does no harm.
+    let free = Edges::dense(2, vec![0.0; 4]).unwrap();
+    let masked = Lattice::new(vec![0.0, 1.0, -1e30, 0.0, 0.0, 0.0], &free).unwrap();
+    let found = marginals(&masked, &mut scratch).unwrap();
+    assert_eq!(found.node(1), [0.0, 1.0]);
+    close(found.node(2)[0], 0.5, 1e-12, "after the mask");
+}

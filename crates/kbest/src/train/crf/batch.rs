@@ -23,22 +23,22 @@ const CHUNKS: usize = 24;
 
 /// The memory of one thread.
 #[derive(Debug)]
-pub(super) struct Expectations<F: Differentiable> {
+pub(in crate::train) struct Expectations<F: Differentiable> {
     /// The expected count of each weight.
-    pub(super) gradient: Vec<f64>,
+    pub(in crate::train) gradient: Vec<f64>,
     /// What has been seen so far.
-    pub(super) tally: Tally,
+    pub(in crate::train) tally: Tally,
     sums: F::Sums,
 }
 
 impl<F: Differentiable> Expectations<F> {
-    pub(super) fn new(layout: &F::Layout) -> Self {
+    pub(in crate::train) fn new(layout: &F::Layout) -> Self {
         let (gradient, tally, sums) = (vec![0.0; layout.len()], Tally::default(), F::Sums::default());
         Expectations { gradient, tally, sums }
     }
 
     /// Adds the expectations of some examples.
-    pub(super) fn add(
+    pub(in crate::train) fn add(
         &mut self,
         data: &F,
         point: &F::Point<'_>,

@@ -33,7 +33,7 @@ const LONGEST_SEARCH: usize = 20;
 
 /// A minimisation in progress.
 #[derive(Debug)]
-pub(super) struct Lbfgs {
+pub(in crate::train) struct Lbfgs {
     l1: f64,
     x: Vec<f64>,
     gradient: Vec<f64>, // of the smooth part
@@ -55,13 +55,13 @@ struct Step {
 
 /// The result of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Iteration {
+pub(in crate::train) struct Iteration {
     /// The current value of the function, including the L1 term.
-    pub(super) value: f64,
+    pub(in crate::train) value: f64,
     /// Norm of the gradient divided by the norm of `x`, or by 1 if that is less than 1.
-    pub(super) gradient_ratio: f64,
+    pub(in crate::train) gradient_ratio: f64,
     /// False if no step decreased the function.
-    pub(super) moved: bool,
+    pub(in crate::train) moved: bool,
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -79,7 +79,7 @@ fn add_scaled(to: &mut [f64], scale: f64, from: &[f64]) {
 }
 
 impl Lbfgs {
-    pub(super) fn new(x: Vec<f64>, l1: f64) -> Self {
+    pub(in crate::train) fn new(x: Vec<f64>, l1: f64) -> Self {
         let zeros = vec![0.0; x.len()];
         Lbfgs {
             l1,
@@ -95,12 +95,12 @@ impl Lbfgs {
     }
 
     /// The best point so far.
-    pub(super) fn x(&self) -> &[f64] {
+    pub(in crate::train) fn x(&self) -> &[f64] {
         &self.x
     }
 
     /// Writes everything the next iteration depends on.
-    pub(super) fn save(&self, state: &mut StateWriter) {
+    pub(in crate::train) fn save(&self, state: &mut StateWriter) {
         state.number(u64::from(self.started));
         state.number(self.value);
         state.number(self.steps.len() as u64);
@@ -114,7 +114,7 @@ impl Lbfgs {
     }
 
     /// Reads what [`Lbfgs::save`] wrote.
-    pub(super) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
+    pub(in crate::train) fn restore(&mut self, state: &mut StateReader<'_>) -> Result<()> {
         self.started = state.number::<u64>()? != 0;
         self.value = state.number()?;
         self.steps.clear();
@@ -129,7 +129,7 @@ impl Lbfgs {
     }
 
     /// One iteration. `function` returns the smooth part at a point and writes its gradient there.
-    pub(super) fn iterate(
+    pub(in crate::train) fn iterate(
         &mut self,
         function: &mut impl FnMut(&[f64], &mut [f64]) -> Result<f64>,
     ) -> Result<Iteration> {

@@ -52,7 +52,8 @@ use super::{EpochReport, OnProgress, Trainer, TrainingSet};
 use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
 use batch::Batch;
-use lbfgs::Lbfgs;
+pub(super) use batch::Expectations;
+pub(super) use lbfgs::Lbfgs;
 use sgd::{Pace, Sgd};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -119,7 +120,7 @@ impl Default for CrfOptions {
 }
 
 impl CrfOptions {
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let positive = |what: &str, value: f64| match value.is_finite() && value >= 0.0 {
             true => Ok(()),
             false => Err(Error::argument(what, "a finite number, zero or above", value)),
@@ -194,35 +195,46 @@ impl<F: Differentiable> Crf<F> {
     fn descend(&mut self, on_progress: OnProgress<'_>) -> Result<(usize, f64, bool)> {
         let (data, layout, c2) = (&*self.data, &self.layout, self.options.c2);
         match &mut self.descent {
-            Descent::Lbfgs(lbfgs, batch) => {
-                let mut right = 0;
-                let iteration = lbfgs.iterate(&mut |weights, gradient| {
-                    let point = data.point(layout, weights)?;
-                    let tally = batch.evaluate(data, &point, gradient, on_progress)?;
-                    right = tally.right;
-                    gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += 2.0 * c2 * w);
-                    Ok(tally.loss + c2 * squared_length(weights))
-                })?;
-                let flat = iteration.gradient_ratio <= self.options.epsilon;
-                Ok((right, iteration.value, flat || !iteration.moved))
-            }
+            Descent::Lbfgs(lbfgs, batch) => iterate(lbfgs, &self.options, &mut |weights, gradient| {
+                batch.evaluate(data, &data.point(layout, weights)?, gradient, on_progress)
+            }),
             Descent::Sgd(sgd) => {
                 let Tally { loss, right } = sgd.epoch(data, layout, on_progress)?;
                 Ok((right, loss + c2 * squared_length(sgd.weights()), false))
             }
         }
     }
+}
 
-    /// Whether the loss has hardly changed for `period` epochs.
-    fn stands_still(&mut self, loss: f64) -> bool {
-        if self.options.period == 0 {
-            return false;
-        }
-        let full = self.losses.len() >= self.options.period;
-        let before = if full { self.losses.pop_front() } else { None };
-        self.losses.push_back(loss);
-        before.is_some_and(|before| before - loss <= self.options.delta * loss)
+/// Writes the gradient of the loss at a point.
+pub(super) type Evaluate<'a> = &'a mut dyn FnMut(&[f64], &mut [f64]) -> Result<Tally>;
+
+/// One iteration of L-BFGS: the number of right positions, the loss, and whether the gradient has vanished. `evaluate`
+/// leaves out the penalty.
+pub(super) fn iterate(
+    lbfgs: &mut Lbfgs,
+    options: &CrfOptions,
+    evaluate: Evaluate<'_>,
+) -> Result<(usize, f64, bool)> {
+    let (mut right, c2) = (0, options.c2);
+    let iteration = lbfgs.iterate(&mut |weights: &[f64], gradient: &mut [f64]| {
+        let tally = evaluate(weights, gradient)?;
+        right = tally.right;
+        gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += 2.0 * c2 * w);
+        Ok(tally.loss + c2 * squared_length(weights))
+    })?;
+    let flat = iteration.gradient_ratio <= options.epsilon;
+    Ok((right, iteration.value, flat || !iteration.moved))
+}
+
+/// Whether the loss has hardly changed for `period` epochs; `losses` are those of the last ones.
+pub(super) fn stands_still(losses: &mut VecDeque<f64>, options: &CrfOptions, loss: f64) -> bool {
+    if options.period == 0 {
+        return false;
     }
+    let before = if losses.len() >= options.period { losses.pop_front() } else { None };
+    losses.push_back(loss);
+    before.is_some_and(|before| before - loss <= options.delta * loss)
 }
 
 fn squared_length(vector: &[f64]) -> f64 {
@@ -242,7 +254,7 @@ impl<F: Differentiable> Trainer for Crf<F> {
             tokens: (0..self.data.example_count()).map(|example| positions(&*self.data, example)).sum(),
             right,
             loss,
-            converged: self.stands_still(loss) || flat,
+            converged: stands_still(&mut self.losses, &self.options, loss) || flat,
         };
         self.last = report.converged.then_some(report);
         Ok(report)

@@ -182,7 +182,7 @@ impl<F: Family> Perceptron<F> {
 }
 
 /// One thread learns from the sequences in this order, starting at step `clock`.
-fn learn<F: Family>(
+pub(super) fn learn<F: Family>(
     data: &F,
     options: &PerceptronOptions<DecoderOf<F>>,
     clock: u64,
@@ -217,15 +217,15 @@ fn learn<F: Family>(
 
 /// What was seen and how much of it was right.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    sequences: usize,
-    wrong_sequences: usize,
-    tokens: usize,
-    wrong: usize,
+pub(super) struct Tally {
+    pub(super) sequences: usize,
+    pub(super) wrong_sequences: usize,
+    pub(super) tokens: usize,
+    pub(super) wrong: usize,
 }
 
 impl Tally {
-    fn join(&mut self, other: Tally) {
+    pub(super) fn join(&mut self, other: Tally) {
         self.sequences += other.sequences;
         self.wrong_sequences += other.wrong_sequences;
         self.tokens += other.tokens;

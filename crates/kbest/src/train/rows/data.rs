@@ -74,10 +74,18 @@ impl TrainingSet {
             example.features.renumber(&nodes, &edges);
             example.gold.iter_mut().for_each(|y| *y = new_ids[*y as usize]);
         }
+        Ok(Self::of_examples(labels, extractor, examples))
+    }
+
+    /// Examples that are numbered already; there may be none.
+    pub(in crate::train) fn of_examples(
+        labels: LabelSet,
+        extractor: Extractor,
+        examples: Vec<Example>,
+    ) -> Self {
         let tokens = examples.iter().map(|example| example.gold.len()).sum();
         let with_parts = extractor.source().wants_label_parts();
-        Ok(TrainingSet { labels, label_parts: None, extractor, examples, tokens }
-            .with_label_parts(with_parts))
+        TrainingSet { labels, label_parts: None, extractor, examples, tokens }.with_label_parts(with_parts)
     }
 
     /// Names of the labels.

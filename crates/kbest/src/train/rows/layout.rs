@@ -7,18 +7,16 @@
 //! Pairs of feature and label that never occur together in the training data have no weight unless requested, so the
 //! vector has only a few times as many entries as there are features, whatever `L` is.
 
-use super::Example;
+use super::{Example, Observed};
 use crate::error::Result;
 use crate::feature::{Extractor, FeatureId};
 use crate::label::LabelId;
 use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder};
 use crate::train::family::{Layout, Scope};
-use foldhash::fast::FixedState;
-use hashbrown::HashSet;
 use std::ops::Range;
 
 /// Two neighbouring labels: the one before, the one after.
-type Pair = (LabelId, LabelId);
+pub(super) type Pair = (LabelId, LabelId);
 
 /// The layout of the vector. It has weights only of labels, not of their parts.
 #[derive(Debug)]
@@ -48,19 +46,29 @@ impl RowLayout {
         examples: &[Example],
         scope: Scope,
     ) -> Self {
+        Self::of_observed(labels, extractor, Observed::of(examples), scope)
+    }
+
+    /// The same, from what occurs.
+    pub(in crate::train) fn of_observed(
+        labels: usize,
+        extractor: &Extractor,
+        observed: Observed,
+        scope: Scope,
+    ) -> Self {
         let ids = 0..labels as LabelId;
         let (row_starts, row_labels) = if scope.all_states {
             let starts = (0..=extractor.nodes().len()).map(|i| i * labels).collect();
             (starts, (0..extractor.nodes().len()).flat_map(|_| ids.clone()).collect())
         } else {
-            lists(extractor.nodes().len(), observed_states(examples))
+            lists(extractor.nodes().len(), observed.states.into_iter().collect())
         };
         let (pair_starts, pairs) = if scope.all_transitions {
             let starts = (0..=extractor.edges().len()).map(|i| i * labels * labels).collect();
             let all = || ids.clone().flat_map(|p| ids.clone().map(move |y| (p, y)));
             (starts, (0..extractor.edges().len()).flat_map(|_| all()).collect())
         } else {
-            lists(extractor.edges().len(), observed_transitions(examples))
+            lists(extractor.edges().len(), observed.transitions.into_iter().collect())
         };
         let mut layout = RowLayout { labels, row_starts, row_labels, pair_starts, pairs, shared: None };
         if !extractor.source().has_observed_edges() {
@@ -167,26 +175,6 @@ impl Layout for RowLayout {
             Some(edge) => self.edge_range(edge as FeatureId),
         }
     }
-}
-
-fn observed_states(examples: &[Example]) -> Vec<(FeatureId, LabelId)> {
-    let mut seen: HashSet<(FeatureId, LabelId), FixedState> = HashSet::default();
-    for Example { features, gold, .. } in examples {
-        for (t, &y) in gold.iter().enumerate() {
-            seen.extend(features.nodes(t).iter().map(|&feature| (feature, y)));
-        }
-    }
-    seen.into_iter().collect()
-}
-
-fn observed_transitions(examples: &[Example]) -> Vec<(FeatureId, Pair)> {
-    let mut seen: HashSet<(FeatureId, Pair), FixedState> = HashSet::default();
-    for Example { features, gold, .. } in examples {
-        for t in 1..gold.len() {
-            seen.extend(features.edges(t).iter().map(|&feature| (feature, (gold[t - 1], gold[t]))));
-        }
-    }
-    seen.into_iter().collect()
 }
 
 /// One sorted list per feature, end to end, and where each begins.

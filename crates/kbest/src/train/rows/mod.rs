@@ -6,6 +6,7 @@
 mod data;
 mod growing_weights;
 mod layout;
+mod observed;
 mod point;
 
 pub use data::{Example, TrainingSet};
@@ -13,6 +14,7 @@ pub use growing_weights::GrowingWeights;
 pub(in crate::train) use growing_weights::Size;
 pub use layout::RowLayout;
 pub(in crate::train) use layout::lists;
+pub(in crate::train) use observed::Observed;
 pub use point::{RowPoint, RowSums};
 
 use super::family::{Differentiable, Family, Scope, Tally};

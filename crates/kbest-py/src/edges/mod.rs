@@ -1,4 +1,8 @@
-//! Edges as Python objects: prepared once, shared by all calls and threads; or sparse, as lists of exceptions.
+//! Edges as Python objects: prepared once, shared by all calls and threads; or as lists of exceptions (`listed.rs`).
+
+mod listed;
+
+pub(crate) use listed::{PyClassEdges, PySparseEdges};
 
 use crate::array::{Dtype, as_array, dtype_of, helper, read, shown, slice};
 use crate::error;
@@ -24,8 +28,8 @@ pub(crate) enum Prepared {
 /// depends on `L * L`. Threads may share them.
 ///
 /// Args:
-///     edge: (L, L) scores [from, to]; (n, L, L), one matrix per step; a scipy.sparse matrix; kbest.SparseEdges; or None
-///         for zeros.
+///     edge: (L, L) scores [from, to]; (n, L, L), one matrix per step; a scipy.sparse matrix; kbest.SparseEdges;
+///         kbest.ClassEdges; or None for zeros.
 ///     label_names: the L names of the labels; needed for constraints.
 ///     constraints: a scheme ("iob2", "bilou", ...), "auto" for the one that the names spell, a transition file, or a list
 ///         of these. What they forbid gets -inf.
@@ -56,6 +60,9 @@ impl PyEdges {
         dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let source = EdgeSource::of(edge)?;
+        if let EdgeSource::Prepared(_) = source {
+            return Err(error::argument(py, "edge", "scores", "kbest.Edges, which are prepared already"));
+        }
         let dtype = match dtype {
             Some(dtype) => Dtype::asked(dtype)?,
             None => source.dtype()?.unwrap_or(Dtype::F32),
@@ -135,6 +142,10 @@ fn prepare<S: Number>(
         }
     };
     let view = arrays.view();
+    if view.sequences().is_some() {
+        let expected = "shape (L, L) or (T-1, L, L), the same for all sequences";
+        return Err(error::shape(py, "edge", expected, "shape (B, T-1, L, L)"));
+    }
     let edges = py.detach(|| {
         let edges = view.build(labels, 0)?;
         let edges = match order {
@@ -147,84 +158,6 @@ fn prepare<S: Number>(
         }
     });
     Ok(S::wrap(edges.map_err(|failed| error::exception(py, failed))?))
-}
-
-/// Sparse edge scores: one base value, and a list of exceptions.
-///
-/// Args:
-///     labels: number of labels L.
-///     from_: labels before, one per exception.
-///     to: labels after.
-///     value: scores.
-///     base: the score of all other pairs; -inf forbids them.
-///
-/// >>> import kbest
-/// >>> edges = kbest.SparseEdges(1000, [7], [8], [1.5])
-/// >>> kbest.path_score([[0.0] * 1000] * 2, edges, [7, 8])
-/// 1.5
-#[pyclass(frozen, name = "SparseEdges", module = "kbest")]
-pub(crate) struct PySparseEdges {
-    labels: usize,
-    from: Vec<u32>,
-    to: Vec<u32>,
-    value: Vec<f64>,
-    base: f64,
-    dtype: Dtype,
-}
-
-#[pymethods]
-impl PySparseEdges {
-    #[new]
-    #[pyo3(signature = (labels, from_, to, value, base=0.0))]
-    fn new(
-        py: Python<'_>,
-        labels: usize,
-        from_: &Bound<'_, PyAny>,
-        to: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        base: f64,
-    ) -> PyResult<Self> {
-        let array = as_array(value, "value")?;
-        let dtype = dtype_of(&array, "value")?;
-        let value = slice(&read::<f64>(&array, "value", "float64")?).to_vec();
-        let (from, to) = (labels_of(from_, "from_")?, labels_of(to, "to")?);
-        // Made once to check them, so that mistakes are reported where they are made.
-        Edges::sparse(labels, base, &from, &to, &value).map_err(|failed| error::exception(py, failed))?;
-        Ok(PySparseEdges { labels, from, to, value, base, dtype })
-    }
-
-    /// From a scipy.sparse matrix. Pairs that it does not store get the score `base`.
-    ///
-    /// >>> import kbest, numpy as np, scipy.sparse
-    /// >>> banded = scipy.sparse.diags([0.0, 0.0], [0, 1], shape=(4, 4))  # stay, or go one up; 0 is stored
-    /// >>> edges = kbest.SparseEdges.from_scipy(banded, base=-np.inf)
-    /// >>> kbest.decode(np.eye(4)[[0, 3, 2]], edges).labels
-    /// array([0, 1, 2], dtype=int32)
-    #[staticmethod]
-    #[pyo3(signature = (matrix, base=f64::NEG_INFINITY))]
-    fn from_scipy<'py>(matrix: &Bound<'py, PyAny>, base: f64) -> PyResult<Bound<'py, PyAny>> {
-        helper(matrix.py(), "sparse_edges")?.call1((matrix, base))
-    }
-
-    /// Number of labels.
-    #[getter]
-    fn labels(&self) -> usize {
-        self.labels
-    }
-
-    /// The score of pairs that are not listed.
-    #[getter]
-    fn base(&self) -> f64 {
-        self.base
-    }
-
-    fn __len__(&self) -> usize {
-        self.value.len()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("SparseEdges(labels={}, exceptions={}, base={:?})", self.labels, self.value.len(), self.base)
-    }
 }
 
 /// Labels of an argument; negative ones are refused.
@@ -271,6 +204,7 @@ pub(crate) enum EdgeSource<'py> {
     Zero,
     Prepared(Bound<'py, PyEdges>),
     Sparse(Bound<'py, PySparseEdges>),
+    Classes(Bound<'py, PyClassEdges>),
     Array(Bound<'py, PyUntypedArray>),
 }
 
@@ -286,6 +220,9 @@ impl<'py> EdgeSource<'py> {
         if let Ok(sparse) = edge.cast::<PySparseEdges>() {
             return Ok(EdgeSource::Sparse(sparse.clone()));
         }
+        if let Ok(classes) = edge.cast::<PyClassEdges>() {
+            return Ok(EdgeSource::Classes(classes.clone()));
+        }
         if edge.hasattr("tocoo")? {
             // In scipy a pair that is not stored is 0.
             let sparse = helper(edge.py(), "sparse_edges")?.call1((edge, 0.0))?;
@@ -299,6 +236,7 @@ impl<'py> EdgeSource<'py> {
             EdgeSource::Zero => Ok(None),
             EdgeSource::Prepared(edges) => Ok(Some(edges.get().prepared.dtype())),
             EdgeSource::Sparse(edges) => Ok(Some(edges.get().dtype)),
+            EdgeSource::Classes(edges) => Ok(Some(edges.get().dtype)),
             EdgeSource::Array(array) => dtype_of(array, "edge").map(Some),
         }
     }
@@ -307,6 +245,7 @@ impl<'py> EdgeSource<'py> {
         Ok(match self {
             EdgeSource::Zero => EdgeArrays::Zero,
             EdgeSource::Sparse(edges) => EdgeArrays::Sparse(edges.clone()),
+            EdgeSource::Classes(edges) => EdgeArrays::Classes(edges.clone()),
             EdgeSource::Array(array) => EdgeArrays::Array(read(array, "edge", S::NAME)?),
             EdgeSource::Prepared(edges) => match S::pick(&edges.get().prepared) {
                 Some(edges) => EdgeArrays::Prepared(edges.clone()),
@@ -324,6 +263,7 @@ pub(crate) enum EdgeArrays<'py, S: Number> {
     Zero,
     Prepared(Arc<Edges<S>>),
     Sparse(Bound<'py, PySparseEdges>),
+    Classes(Bound<'py, PyClassEdges>),
     Array(PyReadonlyArrayDyn<'py, S>),
 }
 
@@ -334,6 +274,7 @@ impl<S: Number> EdgeArrays<'_, S> {
             EdgeArrays::Zero => Ok(None),
             EdgeArrays::Prepared(edges) => Ok(Some(edges.labels())),
             EdgeArrays::Sparse(edges) => Ok(Some(edges.get().labels)),
+            EdgeArrays::Classes(edges) => Ok(Some(edges.get().class_from.len())),
             EdgeArrays::Array(array) => match array.shape() {
                 [.., from, to] if from == to && matches!(array.ndim(), 2..=4) && *to > 0 => Ok(Some(*to)),
                 got => {
@@ -348,6 +289,7 @@ impl<S: Number> EdgeArrays<'_, S> {
             EdgeArrays::Zero => EdgeView::Zero,
             EdgeArrays::Prepared(edges) => EdgeView::Prepared(edges),
             EdgeArrays::Sparse(edges) => EdgeView::Sparse(edges.get()),
+            EdgeArrays::Classes(edges) => EdgeView::Classes(edges.get()),
             EdgeArrays::Array(array) => EdgeView::Array(array.shape(), slice(array)),
         }
     }
@@ -359,6 +301,7 @@ pub(crate) enum EdgeView<'a, S: Number> {
     Zero,
     Prepared(&'a Arc<Edges<S>>),
     Sparse(&'a PySparseEdges),
+    Classes(&'a PyClassEdges),
     Array(&'a [usize], &'a [S]),
 }
 
@@ -388,6 +331,7 @@ impl<S: Number> EdgeView<'_, S> {
                 let value: Vec<S> = edges.value.iter().map(|&value| S::from_f64(value)).collect();
                 Edges::sparse(labels, S::from_f64(edges.base), &edges.from, &edges.to, &value)
             }
+            EdgeView::Classes(edges) => edges.build(),
             EdgeView::Array([_, _], scores) => Edges::dense(labels, scores),
             EdgeView::Array([_, _, _], scores) => steps(scores),
             EdgeView::Array(shape, scores) => {

@@ -1,20 +1,56 @@
 //! What training yields: a model of positions or of segments.
 
-use kbest::columns::TextFormat;
-use kbest::evaluate::Spans;
-use kbest::train::{HeldOut, Measure, held_out, segment_held_out};
-use kbest::{Model, Result, SegmentModel, Sequence};
+use super::{HeldOut, Measure, held_out, segment_held_out};
+use crate::columns::TextFormat;
+use crate::error::Result;
+use crate::evaluate::Spans;
+use crate::model::{Model, SegmentModel};
+use crate::sequence::Sequence;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A model that training can write, read again and measure.
-pub(super) trait Product: Sized + 'static {
+pub trait Product: Sized + Send + Sync + 'static {
+    /// Writes its file.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io).
     fn save(&self, path: &Path) -> Result<()>;
+
+    /// Writes its file with one more remark on its origin.
+    ///
+    /// # Errors
+    /// As for [`Product::save`].
     fn save_with_remark(&self, path: &Path, name: &str, text: &str) -> Result<()>;
+
+    /// Reads a file of this kind of model.
+    ///
+    /// # Errors
+    /// As for [`Model::load`].
     fn load(path: &Path) -> Result<Self>;
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// As for [`Model::to_bytes`].
+    fn to_bytes(&self) -> Result<Vec<u8>>;
+
+    /// A model from the bytes of its file; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// As for [`Model::from_bytes`].
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self>;
+
     /// How good it is on held-out data.
+    ///
+    /// # Errors
+    /// Errors of tagging.
     fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut>;
+
     /// The model with remarks on its origin.
+    ///
+    /// # Errors
+    /// As for [`Model::new`].
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self>;
 }
 
@@ -29,6 +65,14 @@ impl Product for Model {
 
     fn load(path: &Path) -> Result<Self> {
         Model::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        Model::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        Model::from_bytes(bytes, name)
     }
 
     /// Labels that follow no scheme have spans only if these are asked for: runs of one label.
@@ -55,6 +99,14 @@ impl Product for SegmentModel {
 
     fn load(path: &Path) -> Result<Self> {
         SegmentModel::load(path)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        SegmentModel::to_bytes(self)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        SegmentModel::from_bytes(bytes, name)
     }
 
     fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, _: Measure) -> Result<HeldOut> {

@@ -1,0 +1,213 @@
+"""A standalone cluster on the loopback address, and what is killed in it: everything arrives, once, the same.
+
+Run by `make test-cluster`. Each kill happens while a job runs: an executor, a Python worker, a worker daemon; while tagging and
+while training.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import kbest
+import kbest.sharded
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from spark_session import java, session  # noqa: E402
+from test_spark import X, Y  # noqa: E402
+
+pyarrow = pytest.importorskip("pyarrow")
+pyspark = pytest.importorskip("pyspark", reason="pip install kbest[spark]")
+
+ROWS = X * 20
+GOLD = Y * 20
+OPTIONS = dict(labels="gold", shards=10, epochs=6)
+
+
+def processes() -> dict[int, str]:
+    """Command lines by process id, of this user's processes."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                pass  # it has ended
+    return found
+
+
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+class Cluster:
+    """A master and two workers with a core each."""
+
+    def __init__(self, folder: Path) -> None:
+        java()
+        self.home = Path(pyspark.__file__).parent
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"spark://127.0.0.1:{self.port}"
+        self.environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(self.home), "PYSPARK_PYTHON": sys.executable}
+        deploy = "org.apache.spark.deploy"
+        self.master = self.start("master", f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0")
+        self.workers = [self.worker(i) for i in range(2)]
+
+    def start(self, name: str, *command: str) -> subprocess.Popen:
+        log = open(self.folder / f"{name}.log", "ab")
+        return subprocess.Popen([str(self.home / "bin/spark-class"), *command], env=self.environment, stdout=log, stderr=log)
+
+    def worker(self, i: int) -> subprocess.Popen:
+        arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"work{i}")]
+        return self.start(f"worker{i}", "org.apache.spark.deploy.worker.Worker", *arguments, self.url)
+
+    def executors(self) -> list[int]:
+        return [pid for pid, line in processes().items() if "CoarseGrainedExecutorBackend" in line and str(self.folder) in self.place(pid)]
+
+    def place(self, pid: int) -> str:
+        try:
+            return os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            return ""
+
+    def python_workers(self) -> list[int]:
+        """Children of the daemons that executors start."""
+        lines = processes()
+        executors = set(self.executors())
+        daemons = {pid for pid, line in lines.items() if "pyspark.daemon" in line and parent(pid) in executors}
+        return [pid for pid in lines if parent(pid) in daemons]
+
+    def kill(self, what: str) -> int:
+        """Kills one of them with SIGKILL; waits until there is one. Returns its process id."""
+        until = time.time() + 60
+        while time.time() < until:
+            found = {"executor": self.executors, "python": self.python_workers, "daemon": lambda: [self.workers[0].pid]}[what]()
+            if found:
+                os.kill(found[0], signal.SIGKILL)
+                return found[0]
+            time.sleep(0.05)
+        raise AssertionError(f"no {what} to kill")
+
+    def mend(self) -> None:
+        """Starts daemons again that were killed."""
+        for i, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.workers[i] = self.worker(i)
+
+    def stop(self) -> None:
+        for process in [*self.workers, self.master]:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def spark(cluster):
+    spark = session(cluster.url, **{"spark.executor.memory": "512m", "spark.task.maxFailures": "8"})
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return kbest.train(X, Y, epochs=3)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    table = pyarrow.table({"id": range(len(ROWS)), "tokens": ROWS, "gold": GOLD})
+    return {algorithm: kbest.sharded.train(table, algorithm, **OPTIONS).to_bytes() for algorithm in ["averaged", "crf"]}
+
+
+def frame(spark, parts=24):
+    def slowly(batches):
+        """As if every part of the data had to be fetched from far away. Inside, so that it is sent: workers lack this file."""
+        import time
+
+        for batch in batches:
+            time.sleep(0.4)
+            yield batch
+
+    rows = list(zip(range(len(ROWS)), ROWS, GOLD))
+    df = spark.createDataFrame(rows, "id long, tokens array<string>, gold array<string>").repartitionByRange(parts, "id")
+    return df.mapInArrow(slowly, df.schema)
+
+
+@pytest.mark.parametrize("what", ["nothing", "executor", "python", "daemon"])
+def test_tagging_survives(cluster, spark, tagger, what):
+    from kbest.spark import tag
+
+    killed = []
+
+    def strike():
+        tracker = spark.sparkContext.statusTracker()
+        until = time.time() + 120
+        while time.time() < until:  # when some tasks are done, and others are not
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            if any(stage and stage.numTasks == 24 and 2 <= stage.numCompletedTasks <= 16 for stage in stages):
+                killed.append(cluster.kill(what))
+                return
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=strike)
+    if what != "nothing":
+        thread.start()
+    rows = tag(frame(spark), tagger).collect()
+    if what != "nothing":
+        thread.join()
+        assert killed, "the job was over before anything was killed"
+    assert [row.id for row in rows] == list(range(len(ROWS))), "everything arrives, once, in order"
+    assert [row.labels for row in rows] == tagger.tag_batch(ROWS)
+    assert all(row.error is None for row in rows)
+    cluster.mend()
+
+
+@pytest.mark.parametrize("algorithm, what", [("averaged", "executor"), ("crf", "python"), ("averaged", "daemon"), ("crf", "executor")])
+def test_training_survives(cluster, spark, expected, algorithm, what):
+    from kbest.spark import train
+
+    killed = []
+
+    def strike(epoch):
+        if epoch.epoch == 2:  # a moment into the third pass
+            threading.Timer(0.2, lambda: killed.append(cluster.kill(what))).start()
+
+    found = train(frame(spark, 4), algorithm, callback=strike, **OPTIONS)
+    assert killed, "the job was over before anything was killed"
+    assert found.to_bytes() == expected[algorithm]
+    cluster.mend()
+
+
+def test_two_executors_of_a_local_cluster(spark, expected, tagger):
+    """`local-cluster[2,1,1024]`: real executors, started by the session itself. Last, because it ends the other session."""
+    from kbest.spark import evaluate, tag, train
+
+    spark.stop()
+    local = session("local-cluster[2,1,1024]")
+    try:
+        df = local.createDataFrame(list(zip(range(len(ROWS)), ROWS, GOLD)), "id long, tokens array<string>, gold array<string>")
+        assert train(df, "averaged", **OPTIONS).to_bytes() == expected["averaged"]
+        assert [row.labels for row in tag(df, tagger).orderBy("id").collect()] == tagger.tag_batch(ROWS)
+        assert str(evaluate(df, tagger, labels="gold")) == str(tagger.evaluate(ROWS, GOLD))
+    finally:
+        local.stop()
