@@ -60,7 +60,7 @@ Exit codes: 0 success, 1 a check failed, 2 bad input or usage.";
 enum Command {
     Decode(decode::Arguments),
     Decoders(decoders::Arguments),
-    Train(train::Arguments),
+    Train(Box<train::Arguments>),
     Tag(tag::Arguments),
     Evaluate(evaluate::Arguments),
     Explain(explain::Arguments),

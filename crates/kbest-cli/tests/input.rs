@@ -214,8 +214,10 @@ fn training_says_why_it_ends_and_what_it_keeps() {
     assert_eq!(measured["spans"]["f1"].as_f64(), Some(best), "the kept model is that of epoch {kept}");
     // A batch optimiser goes on while its loss falls.
     let losses: Vec<f64> = epochs.iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect();
-    let last = losses[losses.len() - 1];
-    assert!(ended.contains("converged") || losses[kept - 1] - last <= 0.005 * last, "{losses:?}");
+    let fell = |two: &[f64]| (two[0] - two[1]) / two[1];
+    let still = losses.windows(2).rev().take_while(|two| fell(two) <= 0.002).count();
+    let patient = still >= 10 && losses.len() - kept >= 10;
+    assert!(ended.contains("converged") || ended.contains("--epochs 100") || patient, "{ended} {losses:?}");
     assert_eq!(
         report["loss"],
         "minus the log-likelihood of the right labels, plus the penalty for large weights"

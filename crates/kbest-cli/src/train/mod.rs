@@ -102,8 +102,8 @@ pub(crate) struct Arguments {
     /// Held-out data: keep the model that does best on it
     #[arg(long, value_name = "FILE")]
     dev: Option<PathBuf>,
-    /// With --dev: stop after N passes without improvement [default: 5; crf and semi-crf with lbfgs: 10, and only once the loss
-    /// stands still, too]
+    /// With --dev: stop after N passes without improvement [default: 5; crf and semi-crf with lbfgs: 10 in which
+    /// the loss stands still, too]
     #[arg(long, value_name = "N")]
     patience: Option<usize>,
     /// With --dev: what the best model is best in: accuracy, or f1 of spans (runs of one label, if labels follow no scheme)

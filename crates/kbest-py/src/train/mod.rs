@@ -33,7 +33,7 @@ use std::path::PathBuf;
 ///     template: a CRF++ template file that defines the features, beside those of features if that is given, too.
 ///     min_frequency: ignore features seen fewer than this many times.
 ///     epochs, patience: at most so many passes; with dev, stop after so many without improvement (by default 5; where each
-///         step sees all data, as a CRF does by L-BFGS, 10, and only once the loss stands still, too).
+///         step sees all data, as a CRF does by L-BFGS, 10 in which the loss stands still, too).
 ///     dev: held-out data, (X, y) or a file: keep the model that does best on it.
 ///     callback: called with an Epoch after each pass; training stops if it returns False.
 ///     checkpoint: a file that is replaced after each pass, so that the run can go on later (with held-out data there is another

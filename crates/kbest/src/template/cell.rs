@@ -3,6 +3,9 @@
 
 use crate::sequence::Sequence;
 
+/// Makes a macro of the length it asks for.
+type OfLength = fn(usize) -> Take;
+
 /// What a macro takes from a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Take {
@@ -18,16 +21,13 @@ pub(crate) enum Take {
     Suffix(usize),
 }
 
-/// Makes a macro with a length.
-type WithLength = fn(usize) -> Take;
-
 impl Take {
     /// The macros without a length, by name.
     pub(super) const WITHOUT_LENGTH: [(&'static str, Take); 3] =
         [("x", Take::Whole), ("fold", Take::Folded), ("shape", Take::Shape)];
 
     /// The macros with a length, by name.
-    pub(super) const WITH_LENGTH: [(&'static str, WithLength); 2] =
+    pub(super) const WITH_LENGTH: [(&'static str, OfLength); 2] =
         [("prefix", Take::Prefix), ("suffix", Take::Suffix)];
 
     /// Appends it; false if the cell is shorter than the affix.

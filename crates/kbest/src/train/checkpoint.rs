@@ -154,7 +154,7 @@ pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Tr
     state.number(standing.since_best as u64);
     state.number(u64::from(standing.converged));
     state.number(standing.loss);
-    state.number(standing.loss_at_best);
+    state.number(standing.still_for as u64);
     trainer.save(&mut state);
     let mut bytes = state.into_bytes();
     let checksum = Fingerprint::new().add(&bytes).0;
@@ -197,7 +197,7 @@ pub fn load_checkpoint(
         since_best: state.number::<u64>()? as usize,
         converged: state.number::<u64>()? != 0,
         loss: state.number()?,
-        loss_at_best: state.number()?,
+        still_for: state.number::<u64>()? as usize,
     };
     trainer.restore(&mut state)?;
     if state.is_done() { Ok(standing) } else { Err(damaged("more bytes after it")) }

@@ -41,9 +41,9 @@ use std::sync::Arc;
 /// More threads than this are taken for a slip of the finger: each has its own memory.
 pub const MOST_THREADS: usize = 1024;
 
-/// Where each step of training sees all data, a loss stands still if it has fallen by at most this share of itself since the
-/// best epoch. (Measured: see benchmarks.)
-const STILL: f64 = 0.005;
+/// Where each step of training sees all data, a loss stands still if an epoch lowers it by at most this share of itself.
+/// (Measured: `benchmarks/features.md`.)
+const STILL: f64 = 0.002;
 
 /// A trainer of text models.
 pub type AnyTrainer = dyn Trainer<Model = Model>;
@@ -382,7 +382,7 @@ impl Recipe {
     }
 
     /// How long to train, usually: [`Recipe::default_epochs`] at most. With held-out data, training stops after five epochs
-    /// without improvement; where each step sees all data, after ten, and only once the loss stands still, too.
+    /// without improvement; where each step sees all data, after ten in which the loss stands still, too.
     pub fn schedule(&self) -> Schedule {
         let usual = Schedule { epochs: self.default_epochs(), ..Schedule::default() };
         if self.is_batch() { Schedule { patience: 10, still: Some(STILL), ..usual } } else { usual }

@@ -23,7 +23,7 @@ pub struct Schedule {
     pub epochs: usize,
     /// Stop after this many epochs in a row without improvement on the held-out data.
     pub patience: usize,
-    /// If given, do so only if the loss has fallen by at most this share of itself since the best epoch.
+    /// If given, do so only if the loss, too, stood still in all of them: it fell by at most this share of itself in each.
     pub still: Option<f64>,
     /// What improvement on the held-out data is.
     pub by: Measure,
@@ -101,8 +101,8 @@ pub struct Standing {
     pub converged: bool,
     /// The loss of the last epoch.
     pub loss: f64,
-    /// The loss of the best epoch.
-    pub loss_at_best: f64,
+    /// Epochs in a row in which the loss stood still.
+    pub still_for: usize,
 }
 
 impl Standing {
@@ -139,9 +139,9 @@ pub struct EpochEnd<'a, M> {
 impl Schedule {
     /// Why to stop here; `None` if there is more to do.
     pub fn end(&self, standing: &Standing) -> Option<End> {
-        let gained = standing.loss_at_best - standing.loss;
-        let is_still = self.still.is_none_or(|share| gained <= share * standing.loss.abs());
-        let tired = standing.best.is_some() && standing.since_best >= self.patience.max(1) && is_still;
+        let patience = self.patience.max(1);
+        let is_still = self.still.is_none() || standing.still_for >= patience;
+        let tired = standing.best.is_some() && standing.since_best >= patience && is_still;
         match standing {
             Standing { converged: true, .. } => Some(End::Converged),
             _ if tired => Some(End::NoImprovement),
@@ -170,6 +170,9 @@ impl Schedule {
     ) -> Result<Standing, E> {
         while !self.is_over(&standing) {
             let report = trainer.epoch(on_progress)?;
+            let fell = if standing.epochs == 0 { f64::INFINITY } else { standing.loss - report.loss };
+            let is_still = self.still.is_some_and(|share| fell <= share * report.loss.abs());
+            standing.still_for = if is_still { standing.still_for + 1 } else { 0 };
             standing.epochs += 1;
             standing.converged = report.converged;
             standing.loss = report.loss;
@@ -182,7 +185,6 @@ impl Schedule {
                 held_out = Some(found);
                 if standing.best.is_none_or(|best| result > best) {
                     (standing.best, standing.since_best) = (Some(result), 0);
-                    standing.loss_at_best = report.loss;
                     best_model = Some(model);
                 } else {
                     standing.since_best += 1;

@@ -5,8 +5,8 @@ use kbest::feature::{FeatureSource, Preset};
 use kbest::model::Model;
 use kbest::synthetic::Language;
 use kbest::train::{
-    Algorithm, Averaging, End, Optimizer, Perceptron, PerceptronOptions, Recipe, Schedule, Standing, Trainer,
-    TrainingSet, Update, fingerprint, load_checkpoint, save_checkpoint,
+    Algorithm, Averaging, Crf, CrfOptions, End, Optimizer, Perceptron, PerceptronOptions, Recipe, Schedule,
+    Standing, Trainer, TrainingSet, Update, fingerprint, load_checkpoint, save_checkpoint,
 };
 use kbest::{Decoder, Error, Sequence, Tagger, Template};
 use std::sync::Arc;
@@ -173,7 +173,7 @@ fn a_resumed_run_goes_on_as_if_never_stopped() {
             best: Some(0.5),
             since_best: 1,
             loss: 7.5,
-            loss_at_best: 8.25,
+            still_for: 4,
             ..Standing::default()
         };
         let bytes = save_checkpoint(key, &standing, &stopped);
@@ -236,27 +236,32 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
 #[test]
 fn patience_waits_for_the_loss() {
     let batch = Schedule { epochs: 50, patience: 3, still: Some(0.01), ..Schedule::default() };
-    let standing = |since_best, loss| Standing {
+    let standing = |since_best, still_for| Standing {
         epochs: 10,
         best: Some(0.9),
         since_best,
-        loss,
-        loss_at_best: 100.0,
+        still_for,
         ..Standing::default()
     };
-    assert_eq!(batch.end(&standing(3, 90.0)), None);
-    assert_eq!(batch.end(&standing(2, 99.5)), None);
-    assert_eq!(batch.end(&standing(3, 99.5)), Some(End::NoImprovement));
-    assert_eq!(
-        batch.end(&standing(3, 101.0)),
-        Some(End::NoImprovement),
-        "a loss that rises stands still, too"
-    );
-    assert_eq!(Schedule { still: None, ..batch }.end(&standing(3, 90.0)), Some(End::NoImprovement));
-    assert_eq!(batch.end(&Standing { epochs: 50, ..standing(0, 90.0) }), Some(End::Epochs));
-    assert_eq!(batch.end(&Standing { converged: true, ..standing(0, 90.0) }), Some(End::Converged));
-    assert_eq!(standing(3, 90.0).kept(), 7);
-    assert_eq!(Standing { best: None, ..standing(3, 90.0) }.kept(), 10);
+    assert_eq!(batch.end(&standing(9, 2)), None);
+    assert_eq!(batch.end(&standing(2, 9)), None);
+    assert_eq!(batch.end(&standing(3, 3)), Some(End::NoImprovement));
+    assert_eq!(Schedule { still: None, ..batch }.end(&standing(3, 0)), Some(End::NoImprovement));
+    assert_eq!(batch.end(&Standing { epochs: 50, ..standing(0, 0) }), Some(End::Epochs));
+    assert_eq!(batch.end(&Standing { converged: true, ..standing(0, 0) }), Some(End::Converged));
+    assert_eq!(standing(3, 0).kept(), 7);
+    assert_eq!(Standing { best: None, ..standing(3, 0) }.kept(), 10);
+    // What counts as still: the losses of a CRF, epoch by epoch.
+    let (train, _) = corpus(40);
+    let mut trainer = Crf::new(training_set(&train), CrfOptions::default()).unwrap();
+    let (mut last, mut still) = (f64::INFINITY, 0);
+    let ended = batch.run(&mut trainer, Standing::default(), None, &mut |_| (), |end, _| {
+        still = if last - end.report.loss <= 0.01 * end.report.loss { still + 1 } else { 0 };
+        last = end.report.loss;
+        assert_eq!((end.standing.still_for, end.standing.loss), (still, last));
+        Ok::<_, Error>(())
+    });
+    assert!(ended.unwrap().still_for > 0);
     let lbfgs = Recipe { algorithm: Algorithm::Crf, ..Recipe::default() };
     assert!(lbfgs.schedule().still.is_some() && Recipe::default().schedule().still.is_none());
     let sgd = Recipe { optimizer: Some(Optimizer::Sgd), ..lbfgs };
