@@ -147,7 +147,9 @@ pub fn template(data: &[u8]) {
     let Ok(template) = Template::parse_bytes(data, "fuzz") else { return };
     let mut out = Vec::new();
     for rule in template.unigrams().iter().chain(template.bigrams()).take(100) {
-        (0..3).for_each(|t| rule.expand(&some_text(), t, &mut out));
+        for t in 0..3 {
+            rule.expand(&some_text(), t, &mut out);
+        }
         out.clear();
     }
 }

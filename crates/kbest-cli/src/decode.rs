@@ -6,7 +6,9 @@
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
 use crate::output::{Output, Progress};
+use crate::parallel::in_order;
 use crate::segments;
+use crate::text::threads;
 use clap::Args;
 use kbest::{Decode, Decoded, Decoder, Error, Scratch};
 use serde::Serialize;
@@ -32,6 +34,9 @@ pub(crate) struct Arguments {
     /// Width of beam: labels kept per position [default: 8]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     /// Report the cost of each search: nodes opened, edges read, rounds
     #[arg(long)]
     counters: bool,
@@ -76,9 +81,10 @@ struct CountersLine<'a> {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
     let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
+    let threads = threads(arguments.threads)?;
     with_batch!(arguments.input.read()?, |batch| match decoder {
-        _ if batch.is_segments() => segments::decode(&arguments.for_segments(), &batch),
-        Some(decoder) => decode(arguments, &decoder, &batch),
+        _ if batch.is_segments() => segments::decode(&arguments.for_segments(threads), &batch),
+        Some(decoder) => decode(arguments, threads, &decoder, &batch),
         None => {
             let problem = "is for segments: expected a file with key `duration` or `segment`, got neither";
             Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
@@ -87,13 +93,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl Arguments {
-    fn for_segments(&self) -> segments::Request<'_> {
+    fn for_segments(&self, threads: usize) -> segments::Request<'_> {
         segments::Request {
             decoder: &self.decoder,
             heuristic: self.heuristic.as_deref(),
             width: self.width,
             k: self.k,
             counters: self.counters,
+            threads,
             output: self.output.as_deref(),
         }
     }
@@ -115,25 +122,39 @@ fn chosen(arguments: &Arguments) -> Result<Decoder> {
     Ok(decoder)
 }
 
-fn decode<S: Scores>(arguments: &Arguments, decoder: &Decoder, batch: &Batch<S>) -> Result<()> {
+fn decode<S: Scores>(
+    arguments: &Arguments,
+    threads: usize,
+    decoder: &Decoder,
+    batch: &Batch<S>,
+) -> Result<()> {
     let lattices = batch.lattices()?;
     let mut output = Output::create(arguments.output.as_deref())?;
     let scrolling = arguments.output.is_none() && std::io::stdout().is_terminal();
     let progress = Progress::new(lattices.len(), scrolling);
-    let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
-    let mut answer = Decoded::default();
     let mut failed = 0;
-    for lattice in &lattices {
-        let error = match decoder.decode_into(lattice, arguments.k, &mut scratch, &mut answer) {
-            Ok(()) => None,
-            Err(Error::NoPath) => Some(Error::NoPath.to_string()),
-            Err(error) => return Err(error.into()),
-        };
-        failed += usize::from(error.is_some());
-        serde_json::to_writer(&mut output, &line(&answer, error)).map_err(std::io::Error::from)?;
+    let worker = || {
+        let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
+        let mut answer = Decoded::default();
+        let lattices = &lattices;
+        move |item: usize| {
+            let error = match decoder.decode_into(&lattices[item], arguments.k, &mut scratch, &mut answer) {
+                Ok(()) => None,
+                Err(Error::NoPath) => Some(Error::NoPath.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            let has_answer = error.is_none();
+            let line = serde_json::to_vec(&line(&answer, error)).map_err(std::io::Error::from)?;
+            Ok((line, has_answer))
+        }
+    };
+    in_order(lattices.len(), threads, worker, |(line, has_answer)| {
+        failed += usize::from(!has_answer);
+        output.write_all(&line)?;
         output.write_all(b"\n")?;
         progress.step();
-    }
+        Ok(())
+    })?;
     drop(progress);
     output.finish()?;
     match failed {

@@ -17,6 +17,7 @@ mod inspect;
 mod interrupt;
 mod learn_bound;
 mod output;
+mod parallel;
 mod segments;
 mod svg;
 mod table;

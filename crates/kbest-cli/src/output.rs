@@ -95,6 +95,21 @@ impl Progress {
         Progress { bar, shown: Cell::new(quiet || !io::stderr().is_terminal()), begun: Instant::now() }
     }
 
+    /// For passes over as many steps, each with a name, and with a message instead of an estimate of its own.
+    pub(crate) fn of_passes(steps: usize, quiet: bool) -> Self {
+        let progress = Self::new(steps, quiet);
+        let style =
+            ProgressStyle::with_template("{prefix} {wide_bar} {human_pos}/{human_len} sequences {msg}");
+        progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        progress
+    }
+
+    /// Names the pass that begins.
+    pub(crate) fn name(&self, pass: &str) {
+        self.bar.set_prefix(pass.to_owned());
+        self.bar.set_position(0);
+    }
+
     /// Advances by one step.
     pub(crate) fn step(&self) {
         self.bar.inc(1);

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Scores};
 use crate::output::{Output, Progress};
+use crate::parallel::in_order;
 use kbest::Error;
 use kbest::segment::{Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentScratch};
 use serde::Serialize;
@@ -17,6 +18,7 @@ pub(crate) struct Request<'a> {
     pub(crate) width: Option<usize>,
     pub(crate) k: usize,
     pub(crate) counters: bool,
+    pub(crate) threads: usize,
     pub(crate) output: Option<&'a Path>,
 }
 
@@ -103,26 +105,34 @@ pub(crate) fn decode<S: Scores>(request: &Request<'_>, batch: &Batch<S>) -> Resu
     let mut output = Output::create(request.output)?;
     let scrolling = request.output.is_none() && std::io::stdout().is_terminal();
     let progress = Progress::new(lattices.len(), scrolling);
-    let mut scratch = SegmentScratch::default();
     let mut failed = 0;
-    for lattice in &lattices {
-        let line = match decoder.decode(lattice, request.k, &mut scratch) {
-            Ok(answer) => line(answer, request.counters),
-            Err(Error::NoPath) => Line {
-                paths: vec![],
-                error: Some(Error::NoPath.to_string()),
-                decoder: decoder.name(),
-                exact: true,
-                guarantee: Guarantee::Exact.into(),
-                counters: None,
-            },
-            Err(error) => return Err(error.into()),
-        };
-        failed += usize::from(line.error.is_some());
-        serde_json::to_writer(&mut output, &line).map_err(std::io::Error::from)?;
+    let worker = || {
+        let mut scratch = SegmentScratch::default();
+        let lattices = &lattices;
+        move |item: usize| {
+            let line = match decoder.decode(&lattices[item], request.k, &mut scratch) {
+                Ok(answer) => line(answer, request.counters),
+                Err(Error::NoPath) => Line {
+                    paths: vec![],
+                    error: Some(Error::NoPath.to_string()),
+                    decoder: decoder.name(),
+                    exact: true,
+                    guarantee: Guarantee::Exact.into(),
+                    counters: None,
+                },
+                Err(error) => return Err(error.into()),
+            };
+            let has_answer = line.error.is_none();
+            Ok((serde_json::to_vec(&line).map_err(std::io::Error::from)?, has_answer))
+        }
+    };
+    in_order(lattices.len(), request.threads, worker, |(line, has_answer)| {
+        failed += usize::from(!has_answer);
+        output.write_all(&line)?;
         output.write_all(b"\n")?;
         progress.step();
-    }
+        Ok(())
+    })?;
     drop(progress);
     output.finish()?;
     match failed {

@@ -57,6 +57,12 @@ pub(crate) fn grouped(value: usize) -> String {
     with_commas(&value.to_string())
 }
 
+/// The number rounded to two digits: a speed of which more would be noise.
+pub(crate) fn in_two_digits(value: f64) -> usize {
+    let unit = 10f64.powi((value.max(1.0).log10().floor() as i32 - 1).max(0));
+    ((value / unit).round() * unit) as usize
+}
+
 /// A share of 1 as a percentage: `97.93 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
@@ -85,6 +91,7 @@ mod tests {
         assert_eq!(number(0.012345), "0.0123");
         assert_eq!(number(-1234.0), "-1,234");
         assert_eq!(number(f64::NAN), "-");
+        assert_eq!([0.0, 7.4, 99.6, 12_345.0, 987_654.0].map(in_two_digits), [0, 7, 100, 12_000, 990_000]);
     }
 
     #[test]

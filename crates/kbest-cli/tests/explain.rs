@@ -83,7 +83,7 @@ fn every_kind_of_model_is_explained() {
         (&[][..], "feature"),
         (&["--features", "morphology"], "label part"),
         (&["--algorithm", "crf"], "edge"),
-        (&["--algorithm", "hmm"], "start"),
+        (&["--algorithm", "hmm"], "end"),
         (&["--algorithm", "dual", "--kernel", "poly:2"], "support token"),
         (&["--algorithm", "semi"], "segment"),
     ]

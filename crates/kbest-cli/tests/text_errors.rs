@@ -91,7 +91,7 @@ fn bad_options_are_explained() {
             "far.template: expected column numbers below 1",
         ),
         ("train good.tsv -m x.kbest --template nosuch", "nosuch: cannot read"),
-        ("train good.tsv -m x.kbest --features wrods", "expected one of words, columns, morphology"),
+        ("train good.tsv -m x.kbest --features wrods", "expected one of words, morphology, columns"),
         ("train good.tsv -m x.kbest --format conllx", "expected one of columns, items, conllu, jsonl"),
         ("train bad.conllu -m x.kbest --label upos+foo", "unknown CoNLL-U field `foo`"),
         ("train bad.conllu -m x.kbest --label id", "label expression"),

@@ -32,7 +32,7 @@ const ARGUMENTS: [(&str, &str); 25] = [
     ("longest segment", "longest"),
     ("label order", "order"),
     ("known labels", "known"),
-    ("feature preset", "features"),
+    ("feature set", "features"),
     ("decoder of segments", "decoder"),
     ("completion estimate", "decoder"),
 ];

@@ -259,8 +259,11 @@ impl PyShardPlan {
     ) -> PyResult<PyTagger> {
         let raised = Raised::default();
         let workers = Called { run, raised: raised.clone() };
-        let schedule =
-            Schedule { epochs: epochs.unwrap_or_else(|| self.recipe.default_epochs()), patience: 0 };
+        let schedule = Schedule {
+            epochs: epochs.unwrap_or_else(|| self.recipe.default_epochs()),
+            patience: 0,
+            ..self.recipe.schedule()
+        };
         let (checkpoint, callback) = (checkpoint.as_deref(), callback.as_ref());
         let job = Job { checkpoint, resume, callback, ..Job::new(&self.recipe, schedule) };
         let trained = py.detach(|| {

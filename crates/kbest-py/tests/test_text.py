@@ -79,7 +79,7 @@ def test_every_form_of_answer(tagger):
         dict(algorithm="hmm", smoothing=0.1),
         dict(features="morphology"),
         dict(features="columns"),
-        dict(features="hmm"),
+        dict(features="morphology+words"),
         dict(prune=0.001),
         dict(keep_features=True),
     ],
@@ -168,6 +168,7 @@ def test_files_and_the_command_line_agree(tmp_path):
     template = tmp_path / "template"
     template.write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB\n")
     assert kbest.train(str(data), template=template).features == "template"
+    assert kbest.train(str(data), template=template, features="words").features == "template+words"
     jsonl = tmp_path / "train.jsonl"
     jsonl.write_text("".join(json.dumps({"tokens": x, "tags": ys}) + "\n" for x, ys in zip(X, Y)))
     assert kbest.train(jsonl, epochs=4).tag_batch(X) == by_list.tag_batch(X)
@@ -280,6 +281,8 @@ def test_spans_and_constraints():
         (lambda: kbest.train(X, Y, algorithm="crf", rate=1.0), errors.ArgumentError, "rate"),
         (lambda: kbest.train(X, Y, epochs=0), errors.ArgumentError, "epochs"),
         (lambda: kbest.train(X, Y, features="nosuch"), errors.ArgumentError, "features"),
+        (lambda: kbest.train(X, Y, features="hmm"), errors.ArgumentError, "features"),
+        (lambda: kbest.train(X, Y, features="words+words"), errors.ArgumentError, "features"),
         (lambda: kbest.train(X, Y, algorithm="voted", prune=1.0), errors.ArgumentError, "prune"),
         (lambda: kbest.train(X, Y, template="/nosuch"), FileNotFoundError, None),
         (lambda: kbest.train([[object()]], [["A"]]), errors.DtypeError, "tokens"),

@@ -324,7 +324,7 @@ function choose(t, scroll) {
 const pathRows = [];
 function paths() {
   const many = D.segments ? "segmentations" : "paths";
-  byId("paths-title").textContent = D.paths.length === 1 ? "The best of the " + many : "The " + D.paths.length + " best " + many;
+  byId("paths-title").textContent = D.paths.length === 1 ? "The best " + (D.segments ? "segmentation" : "path") : "The " + D.paths.length + " best " + many;
   const most = Math.max(...D.paths.map(p => p.probability), 1e-300);
   const body = D.paths.map((path, rank) => {
     const changes = path.differs.slice(0, 40).map(t => el("span", { class: "chip" }, el("b", null, String(t + 1)), word(t, 16) + " → " + label(path.labels[t])));

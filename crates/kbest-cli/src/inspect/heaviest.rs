@@ -1,7 +1,7 @@
 //! The weights of largest magnitude, found in one pass.
 
 use kbest::feature::{Dictionary, FeatureId};
-use kbest::model::NodeWeights;
+use kbest::model::{LabelParts, NodeWeights};
 use kbest::{LabelId, Model, SegmentModel};
 use serde::Serialize;
 
@@ -55,6 +55,8 @@ pub(super) struct Filter<'a> {
     pub(super) label: Option<LabelId>,
     /// Only features whose name contains this.
     pub(super) feature: Option<&'a str>,
+    /// The same text as features of words keep it, if they keep it in another way.
+    pub(super) folded: Option<&'a str>,
 }
 
 impl Filter<'_> {
@@ -62,25 +64,49 @@ impl Filter<'_> {
         self.label.is_none_or(|wanted| wanted == y)
     }
 
-    fn names(&self, key: &[u8]) -> bool {
-        self.feature.is_none_or(|wanted| String::from_utf8_lossy(key).contains(wanted))
+    /// Whether a column of weights belongs to the label, or to one of its parts.
+    fn has_column(&self, column: u32, labels: u32, parts: Option<&LabelParts>) -> bool {
+        match (column.checked_sub(labels), parts, self.label) {
+            (_, _, None) => true,
+            (Some(part), Some(parts), Some(wanted)) => parts.of(wanted).contains(&part),
+            _ => self.has(column),
+        }
+    }
+
+    pub(super) fn names(&self, key: &[u8]) -> bool {
+        let Some(wanted) = self.feature else { return true };
+        let key = String::from_utf8_lossy(key);
+        key.contains(wanted) || self.folded.is_some_and(|folded| key.contains(folded))
+    }
+
+    /// What to say about a filter by name; `keys` are the names of all features.
+    pub(super) fn remark<'k>(&self, mut keys: impl Iterator<Item = &'k [u8]>) -> Option<String> {
+        let wanted = self.feature?;
+        let found = keys.any(|key| self.names(key));
+        let folded = self.folded.map_or_else(String::new, |folded| {
+            format!(
+                "; features keep words in lower case, every digit as 0, so `{folded}` was looked for, too"
+            )
+        });
+        match (found, self.folded) {
+            (true, None) => None,
+            (true, Some(_)) => Some(format!("features with `{wanted}`{folded}")),
+            (false, _) => Some(format!("no feature has `{wanted}` in its name{folded}")),
+        }
     }
 }
 
-/// The `top` heaviest node weights of each sign.
+/// The `top` heaviest node weights of each sign; weights of parts of labels under the names of the parts.
 pub(super) fn nodes(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
-    let keys = (0..).zip(model.extractor().nodes().keys());
-    let weights = keys.filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
-        let row = model.nodes().row(feature);
-        let chosen = row.iter().filter(|&(y, _)| filter.has(y)).collect::<Vec<_>>();
-        chosen.into_iter().map(move |(label, weight)| Node { weight, label, feature })
-    });
-    let name = |id| model.extractor().nodes().key(id).map_or_else(String::new, text);
-    extremes(weights, top, |node| node.weight).map(|node| NodeRow {
-        weight: node.weight,
-        label: label(model, node.label),
-        feature: name(node.feature),
-    })
+    let labels = model.labels().len() as u32;
+    let parts = model.label_parts();
+    let names = parts.map(|parts| parts.names(model.labels())).unwrap_or_default();
+    let name = |column: u32| match column.checked_sub(labels) {
+        Some(part) => format!("part {}", names.get(part as usize).map_or("", String::as_str)),
+        None => label(model, column),
+    };
+    let has = |column| filter.has_column(column, labels, parts);
+    rows(model.extractor().nodes(), model.nodes(), filter, top, has, name)
 }
 
 /// The `top` heaviest weights of each sign of a segment model's features of positions; the label says where in a segment.
@@ -94,13 +120,13 @@ pub(super) fn places(model: &SegmentModel, filter: Filter<'_>, top: usize) -> Ex
             _ => format!("{label} (last)"),
         }
     };
-    rows(model.extractor().nodes(), model.nodes(), filter, top, |column| column % labels, name)
+    rows(model.extractor().nodes(), model.nodes(), filter, top, |column| filter.has(column % labels), name)
 }
 
 /// The `top` heaviest weights of each sign of a segment model's features of whole segments.
 pub(super) fn segments(model: &SegmentModel, filter: Filter<'_>, top: usize) -> Extremes<NodeRow> {
     let name = |y: u32| model.labels().name(y).unwrap_or_default().to_owned();
-    rows(model.features().keys(), model.weights(), filter, top, |y| y, name)
+    rows(model.features().keys(), model.weights(), filter, top, |y| filter.has(y), name)
 }
 
 fn rows(
@@ -108,12 +134,12 @@ fn rows(
     weights: &NodeWeights,
     filter: Filter<'_>,
     top: usize,
-    label: impl Fn(u32) -> LabelId,
+    has: impl Fn(u32) -> bool,
     name: impl Fn(u32) -> String,
 ) -> Extremes<NodeRow> {
     let chosen = (0..).zip(keys.keys()).filter(|(_, key)| filter.names(key)).flat_map(|(feature, _)| {
         let row = weights.row(feature);
-        let chosen: Vec<_> = row.iter().filter(|&(column, _)| filter.has(label(column))).collect();
+        let chosen: Vec<_> = row.iter().filter(|&(column, _)| has(column)).collect();
         chosen.into_iter().map(move |(label, weight)| Node { weight, label, feature })
     });
     extremes(chosen, top, |node| node.weight).map(|node| NodeRow {

@@ -11,6 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use clap::Args;
 use heaviest::Filter;
+use kbest::feature::folded;
 use kbest::model::AnyModel;
 use report::Report;
 use segments::SegmentReport;
@@ -26,6 +27,8 @@ use std::path::PathBuf;
   kbest inspect model.kbest --label B-NP --top 20
   kbest inspect model.kbest --feature 'suf3=ing' --json
 
+Labels with common parts (--features morphology) share weights: those are shown as `part Case=Gen`.
+
 A damaged file is an error.")]
 pub(crate) struct Arguments {
     /// The model, in any format that `kbest convert` reads
@@ -34,7 +37,7 @@ pub(crate) struct Arguments {
     /// Number of weights of each sign to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Only weights of this label, and of edges from or to it
+    /// Only weights of this label and its parts, and of edges from or to it
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
     /// Only features whose name contains this text
@@ -60,7 +63,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Failure::Usage(format!("--label: expected {expected}, got `{name}`"))
         })?),
     };
-    let filter = Filter { label, feature: arguments.feature.as_deref() };
+    let source = match &model {
+        AnyModel::Positions(model) => model.extractor().source(),
+        AnyModel::Segments(model) => model.extractor().source(),
+    };
+    let feature = arguments.feature.as_deref();
+    let folded = feature.filter(|_| source.folds_words()).map(folded);
+    let folded = folded.as_deref().filter(|folded| Some(*folded) != feature);
+    let filter = Filter { label, feature, folded };
     match &model {
         AnyModel::Positions(model) => print(arguments, &Report::new(path, model, filter, arguments.top)?),
         AnyModel::Segments(model) => {

@@ -42,13 +42,16 @@ pub(super) struct Report {
     text_line: Option<String>,
     about: BTreeMap<String, String>,
     plan: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     heaviest_nodes: Extremes<NodeRow>,
     heaviest_edges: Extremes<EdgeRow>,
 }
 
 #[derive(Serialize)]
 struct Features {
-    source: &'static str,
+    source: String,
+    kinds: BTreeMap<String, usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     template: Vec<String>,
     columns: usize,
@@ -88,6 +91,7 @@ impl Report {
             text_line: model.text_format().map(|text| text.to_string()),
             about: model.about().iter().cloned().collect(),
             plan: Auto::default().plan(&lattice, 1).explain(),
+            remark: filter.remark(model.extractor().nodes().keys().chain(model.extractor().edges().keys())),
             heaviest_nodes: heaviest::nodes(model, filter, top),
             heaviest_edges: heaviest::edges(model, filter, top),
         })
@@ -98,14 +102,17 @@ impl Features {
     fn of(model: &Model) -> Self {
         let extractor = model.extractor();
         let template = match extractor.source() {
-            FeatureSource::Template(template) => template.lines().map(String::from).collect(),
             FeatureSource::Patterns(patterns) => {
                 patterns.patterns().iter().map(|pattern| pattern.line().to_owned()).collect()
             }
-            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => Vec::new(),
+            other => other
+                .template()
+                .map(|template| template.lines().map(String::from).collect())
+                .unwrap_or_default(),
         };
         Features {
-            source: extractor.source().name(),
+            source: extractor.source().name().into_owned(),
+            kinds: extractor.kinds().into_iter().map(|kind| (kind.name, kind.features)).collect(),
             template,
             columns: extractor.columns(),
             node_features: model.nodes().features(),
@@ -148,6 +155,9 @@ impl fmt::Display for Report {
         if let Some(support) = &self.support {
             write!(f, "\n{support}")?;
         }
+        if let Some(remark) = &self.remark {
+            writeln!(f, "\n{remark}")?;
+        }
         for (title, rows) in [
             ("Node features in favour of a label", &self.heaviest_nodes.positive),
             ("Node features against a label", &self.heaviest_nodes.negative),
@@ -187,6 +197,9 @@ impl Report {
             grouped(*node_features),
             grouped(*edge_features)
         )?;
+        for (kind, count) in &self.features.kinds {
+            writeln!(f, "          {} {kind}", grouped(*count))?;
+        }
         writeln!(
             f,
             "weights   {} for nodes ({:.1} per feature), {} for edges",

@@ -19,7 +19,8 @@ pub(super) struct SegmentReport {
     labels: Vec<LabelRow>,
     segments: &'static str,
     longest: u32,
-    source: &'static str,
+    source: String,
+    kinds: BTreeMap<String, usize>,
     node_features: usize,
     node_weights: usize,
     edge_features: usize,
@@ -38,6 +39,8 @@ pub(super) struct SegmentReport {
     #[serde(skip)]
     text_line: Option<String>,
     about: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     heaviest_segments: Extremes<NodeRow>,
     heaviest_nodes: Extremes<NodeRow>,
 }
@@ -92,7 +95,8 @@ impl SegmentReport {
             labels: labels.map(|(name, longest)| LabelRow { name: name.to_owned(), longest }).collect(),
             segments: model.spelling().name(),
             longest: longest.max().unwrap_or_default(),
-            source: model.extractor().source().name(),
+            source: model.extractor().source().name().into_owned(),
+            kinds: model.extractor().kinds().into_iter().map(|kind| (kind.name, kind.features)).collect(),
             node_features: model.nodes().features(),
             node_weights: model.nodes().stored(),
             edge_features: model.edges().features(),
@@ -106,6 +110,7 @@ impl SegmentReport {
             text: text.map(|text| text.words().into_iter().collect()),
             text_line: text.map(ToString::to_string),
             about: model.about().iter().cloned().collect(),
+            remark: filter.remark(model.extractor().nodes().keys().chain(model.features().keys().keys())),
             heaviest_segments: heaviest::segments(model, filter, top),
             heaviest_nodes: heaviest::places(model, filter, top),
         }
@@ -131,6 +136,9 @@ impl fmt::Display for SegmentReport {
             grouped(self.node_weights),
             grouped(self.edge_weights)
         )?;
+        for (kind, count) in &self.kinds {
+            writeln!(f, "          {} {kind}", grouped(*count))?;
+        }
         let kinds: Vec<String> =
             self.segment_features.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect();
         let kinds = if kinds.is_empty() { "none".into() } else { kinds.join(", ") };
@@ -160,6 +168,9 @@ impl fmt::Display for SegmentReport {
         }
         for (name, text) in &self.about {
             writeln!(f, "{name:<10}{text}")?;
+        }
+        if let Some(remark) = &self.remark {
+            writeln!(f, "\n{remark}")?;
         }
         for (title, rows) in [
             ("Segment features in favour of a label", &self.heaviest_segments.positive),

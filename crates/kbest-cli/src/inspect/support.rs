@@ -36,7 +36,7 @@ impl SupportReport {
         let support = model.support()?;
         let rows = (0..support.tokens().len()).filter_map(|token| row(model, support, token));
         let has_text = |row: &TokenRow| {
-            filter.feature.is_none_or(|text| row.features.iter().any(|feature| feature.contains(text)))
+            filter.feature.is_none() || row.features.iter().any(|feature| filter.names(feature.as_bytes()))
         };
         let label = filter.label.and_then(|y| model.labels().name(y));
         let is_wanted = |row: &TokenRow| label.is_none_or(|label| row.label == label) && has_text(row);

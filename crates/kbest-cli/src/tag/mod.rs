@@ -5,7 +5,7 @@ mod spans;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
-use crate::text::{Bound, Constraints, Data, Source, in_order, threads};
+use crate::text::{Bound, Constraints, Data, Event, Source, as_they_come, in_order, threads};
 use clap::Args;
 use kbest::columns::{Answer, Candidate, TextFormat, Writer};
 use kbest::model::AnyModel;
@@ -22,10 +22,14 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   kbest tag -m model.kbest test.tsv > tagged.tsv
   kbest tag -m model.kbest -k 5 < test.tsv
+  kbest tag -m model.kbest --format text < sentences.txt
   kbest tag -m model.kbest --marginals test.conllu
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
   kbest tag -m addresses.kbest --spans test.tsv
   kbest tag -m fast.kbest --bound learned --verify 0.01 test.tsv
+
+Text from a pipe is answered sentence by sentence, as soon as the end of each is read (a blank line, or the end of \
+a line of JSON or plain text), so that a program can write a sentence and wait for its labels.
 
 With -k, each candidate is a block of its own after a line `# rank score`; ranks start at 0.
 
@@ -137,11 +141,19 @@ where
         let source = arguments.data.source(file, text)?;
         let workers = (0..threads).map(|_| worker(&source)).collect::<Result<Vec<_>>>()?;
         let mut reader = source.open_to_tag(file, arguments.keep_labels)?;
-        in_order(&mut reader, workers, |answered| {
-            output.write_all(&answered.text)?;
-            progress.add(answered.sequences);
-            Ok(())
-        })?;
+        let mut then = |event: Event<'_>| match event {
+            Event::Write(answered) => {
+                output.write_all(&answered.text)?;
+                progress.add(answered.sequences);
+                Ok(())
+            }
+            Event::Flush => Ok(output.flush()?),
+        };
+        let answered = match Source::is_stream(file) {
+            false => in_order(&mut reader, workers, |answered| then(Event::Write(answered))),
+            true => as_they_come(reader, workers, then),
+        };
+        answered.map_err(|failure| source.with_advice(failure))?;
     }
     drop(progress);
     output.finish()

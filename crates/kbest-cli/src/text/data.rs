@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// Options that describe the data.
 #[derive(Debug, Args)]
 pub(crate) struct Data {
-    /// Format: columns, items (CRFsuite), conllu, jsonl [default: by file extension, else the model's, else columns]
+    /// Format: columns, items (CRFsuite), conllu, jsonl; without labels also text (one sentence per line) and tokens (the same,
+    /// separated by blanks) [default: by file extension, else the model's, else columns]
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// CoNLL-U: fields that form the label, joined by `+`, such as upos, xpos, upos+feats [default: the model's, else
@@ -33,6 +34,8 @@ pub(crate) struct Data {
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     text: TextFormat,
+    written: TextFormat, // how answers are written
+    from_model: bool,    // whether the model says which format it is
 }
 
 impl Data {
@@ -45,10 +48,11 @@ impl Data {
     /// How to read this file. Options not given default to those stored in the model.
     pub(crate) fn source(&self, path: Option<&Path>, of_model: Option<&TextFormat>) -> Result<Source> {
         let mut text = of_model.cloned().unwrap_or_default();
+        let mut from_model = of_model.is_some();
         if let Some(name) = &self.format {
-            text.format = Format::by_name(name)?;
+            (text.format, from_model) = (Format::by_name(name)?, false);
         } else if let Some(format) = path.and_then(Format::by_ending) {
-            text.format = format;
+            (text.format, from_model) = (format, false);
         }
         if let Some(label) = &self.label {
             text.label = LabelExpression::parse(label)?;
@@ -60,7 +64,17 @@ impl Data {
             text.separator = Separator::Tab;
         }
         text.colon_words |= self.colon_words;
-        Ok(Source { text })
+        let mut written = text.clone();
+        if let Some(of_model) = of_model.filter(|_| text.format.is_plain_text()) {
+            if of_model.format == Format::Items {
+                return Err(Failure::Usage(format!(
+                    "--format {}: expected a model with features of words, got one with attributes (items)",
+                    text.format.name()
+                )));
+            }
+            written.format = of_model.format;
+        }
+        Ok(Source { text, written, from_model })
     }
 }
 
@@ -101,9 +115,32 @@ impl Source {
         })
     }
 
-    /// How answers are written.
+    /// How answers are written: as the text was, or, if that was plain text, as the model's training text was.
     pub(crate) fn writer_options(&self) -> WriterOptions {
-        self.text.clone().into()
+        self.written.clone().into()
+    }
+
+    /// Whether the input may keep its reader waiting: a pipe, or a terminal.
+    pub(crate) fn is_stream(path: Option<&Path>) -> bool {
+        let path = path.filter(|path| *path != Path::new("-"));
+        path.is_none_or(|path| std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()))
+    }
+
+    /// Says which formats there are, if the text is not in the one that the model remembers.
+    pub(crate) fn with_advice(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Library(error @ kbest::Error::Data { .. })
+                if self.from_model && matches!(self.text.format, Format::Conllu | Format::Jsonl) =>
+            {
+                Failure::Usage(format!(
+                    "{error} (the model was trained on {0}, so {0} is read; for plain text try --format text, one sentence \
+                     per line, --format tokens, the same with words separated by blanks, or --format columns, one word \
+                     per line)",
+                    self.text.format.name()
+                ))
+            }
+            other => other,
+        }
     }
 }
 

@@ -4,11 +4,13 @@ mod bound;
 mod constraints;
 mod data;
 mod pipeline;
+mod stream;
 
 pub(crate) use bound::{Bound, Checks, Tally};
 pub(crate) use constraints::Constraints;
 pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_unlabelled};
 pub(crate) use pipeline::in_order;
+pub(crate) use stream::{Event, as_they_come};
 
 use crate::failure::{Failure, Result};
 use kbest::train::MOST_THREADS;

@@ -1,4 +1,4 @@
-//! Sequences from a reader through many threads, in order.
+//! Sequences from a file through many threads, in order.
 //!
 //! The caller's thread reads and writes, workers answer ([`Pipeline`]). Batches carry their sequences and their output
 //! text and are reused: memory depends on the size of a batch, not on that of the file.
@@ -19,19 +19,45 @@ pub(crate) struct Answered {
 
 /// Sequences that travel together, and their answers. Sequences beyond `lines.len()` are spare.
 #[derive(Default)]
-struct Batch {
+pub(super) struct Batch {
     sequences: Vec<Sequence>,
     lines: Vec<u64>, // first line of each sequence
-    answered: Answered,
-    failure: Option<Failure>, // of the next sequence, or of reading it
+    pub(super) answered: Answered,
+    pub(super) failure: Option<Failure>, // of the next sequence, or of reading it
 }
 
 impl Batch {
-    /// Reads about `enough` positions; false at the end. A read error is reported after the sequences before it.
-    fn fill(&mut self, reader: &mut Reader, enough: usize) -> bool {
+    /// Empties it and keeps its memory.
+    pub(super) fn clear(&mut self) {
         self.lines.clear();
         self.answered.text.clear();
         self.answered.sequences = 0;
+        self.failure = None;
+    }
+
+    /// Takes a sequence, and leaves a spare one in its place.
+    pub(super) fn take(&mut self, sequence: &mut Sequence, line: u64) {
+        let next = self.lines.len();
+        if next == self.sequences.len() {
+            self.sequences.push(Sequence::new());
+        }
+        std::mem::swap(&mut self.sequences[next], sequence);
+        self.lines.push(line);
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.failure.is_none()
+    }
+
+    /// Number of positions, a sequence counting as one at least.
+    pub(super) fn size(&self) -> usize {
+        self.sequences.iter().take(self.lines.len()).map(|sequence| sequence.len().max(1)).sum()
+    }
+
+    /// Reads about `enough` positions; false at the end. A read error is reported after the sequences before it.
+    fn fill(&mut self, reader: &mut Reader, enough: usize) -> bool {
+        self.clear();
         let mut positions = 0;
         while positions < enough {
             let next = self.lines.len();
@@ -53,7 +79,11 @@ impl Batch {
     }
 
     /// Answers the sequences up to the first that fails.
-    fn answer(&mut self, worker: &mut impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()>, file: &str) {
+    pub(super) fn answer(
+        &mut self,
+        worker: &mut impl FnMut(&Sequence, &mut Vec<u8>) -> Result<()>,
+        file: &str,
+    ) {
         for (sequence, line) in self.sequences.iter().zip(&self.lines) {
             if let Err(failure) = worker(sequence, &mut self.answered.text) {
                 self.failure = Some(at(file, *line, failure));

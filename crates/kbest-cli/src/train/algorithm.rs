@@ -145,6 +145,11 @@ impl AlgorithmOptions {
         format!("{} {:?}", self.recipe().depends_on(), self.segments)
     }
 
+    /// The options that shaped the model, as they can be typed again.
+    pub(super) fn as_typed(&self) -> String {
+        [self.recipe().as_typed()].into_iter().chain(self.segments.as_typed()).collect::<Vec<_>>().join(" ")
+    }
+
     /// The name as users type it.
     pub(super) fn name(&self) -> &'static str {
         self.algorithm.name()

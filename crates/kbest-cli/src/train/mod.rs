@@ -6,6 +6,8 @@
 
 mod algorithm;
 mod beside;
+mod clock;
+mod origin;
 mod report;
 mod segments;
 
@@ -15,13 +17,16 @@ use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabel
 use algorithm::AlgorithmOptions;
 use beside::{Checkpoint, Lock};
 use clap::Args;
+use clock::Clock;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet, accuracy,
-    fingerprint, fingerprint_of_sequences,
+    EpochEnd, Measure, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet,
+    accuracy, fingerprint, fingerprint_of_sequences,
 };
 use kbest::{Error, Model, Sequence, Template};
+use origin::Origin;
 use report::{Pruned, Report};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,6 +39,7 @@ const NUMBERS: &str = "numbers";
 #[command(after_help = "Examples:
   kbest train train.tsv -m model.kbest
   kbest train train.tsv -m model.kbest --template template --dev dev.tsv
+  kbest train train.tsv -m model.kbest --template template --features words
   kbest train ud.conllu -m model.kbest --label upos+feats --features morphology
   kbest train train.tsv -m model.kbest --algorithm crf --c2 0.1
   kbest train a -m model --features numbers --algorithm dual --kernel rbf:1
@@ -58,12 +64,15 @@ Algorithms:
 Feature sets:
   words       first column: nearby words, word pairs, prefixes, suffixes, shape
   morphology  first column: for rich tag sets, with an emphasis on endings
-  columns     nearby cells of every column, pairs of neighbours
+  columns     nearby cells of every column, pairs of neighbours; added to words
+              or morphology, of every column but the first
   numbers     all columns are numbers, scaled to mean 0 and equal variance
-  hmm         first column: the word, suffixes of rare words; the features of
-              the algorithms hmm and baum-welch
-Without --template and --features, the set is `words` for one column and `columns` for several; for CRFsuite items, \
-the features are the attributes.")]
+Sets add up, as in `words+columns`, and to a template; `numbers` stands alone. Without --template and --features, \
+the set is `words` for one column and `words+columns` for several; for CRFsuite items, the features are the \
+attributes. The algorithms hmm and baum-welch have features of their own.
+
+Templates are those of CRF++, with four more macros: %prefix[row,column,length], %suffix[row,column,length], \
+%shape[row,column], %fold[row,column].")]
 pub(crate) struct Arguments {
     /// Labelled data; stdin if absent or `-`
     #[arg(value_name = "DATA")]
@@ -71,11 +80,14 @@ pub(crate) struct Arguments {
     /// File to write the model to
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
-    /// CRF++ template that defines the features
-    #[arg(long, value_name = "FILE", conflicts_with = "features")]
+    /// CRF++ template that defines the features, beside those of --features
+    #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
-    /// Ready-made feature set: words, morphology, columns, numbers, hmm (see below)
-    #[arg(long, value_name = "SET")]
+    /// Refuse what CRF++ would not understand in the template
+    #[arg(long, requires = "template", conflicts_with = "features")]
+    strict_crfpp: bool,
+    /// Ready-made feature sets, joined by `+`: words, morphology, columns, numbers (see below)
+    #[arg(long, value_name = "SETS")]
     features: Option<String>,
     /// Ignore features seen fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -88,9 +100,13 @@ pub(crate) struct Arguments {
     /// Held-out data: keep the model that does best on it
     #[arg(long, value_name = "FILE")]
     dev: Option<PathBuf>,
-    /// With --dev: stop after N passes without improvement
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    patience: usize,
+    /// With --dev: stop after N passes without improvement [default: 5; crf and semi-crf with lbfgs: 10, and only once the loss
+    /// stands still, too]
+    #[arg(long, value_name = "N")]
+    patience: Option<usize>,
+    /// With --dev: what the best model is best in: accuracy, or f1 of spans (runs of one label, if labels follow no scheme)
+    #[arg(long, value_name = "MEASURE", default_value = "accuracy")]
+    dev_by: String,
     /// Continue an interrupted run with the same data and options
     #[arg(long)]
     resume: bool,
@@ -127,22 +143,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
+    let origin = Origin::of(arguments, &sequences, dev.as_deref());
     if recipe.algorithm.is_of_segments() {
         let options = arguments.algorithm.segment_options()?;
         let data = SegmentTrainingSet::new(&sequences, features, arguments.min_frequency, options)?;
         let data = Arc::new(data);
         report.segments(&data, begun.elapsed());
+        report.loss_means(recipe.loss_means());
         let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
         let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-        let run =
-            Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+        let run = Run {
+            arguments,
+            source: &source,
+            dev: dev.as_deref(),
+            key,
+            sequences: data.examples().len(),
+            origin,
+        };
         return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
     let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
+    report.loss_means(recipe.loss_means());
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
     let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-    let run = Run { arguments, source: &source, dev: dev.as_deref(), key, sequences: data.examples().len() };
+    let run = Run {
+        arguments,
+        source: &source,
+        dev: dev.as_deref(),
+        key,
+        sequences: data.examples().len(),
+        origin,
+    };
     run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
         let measured_on =
             dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
@@ -160,6 +192,7 @@ struct Run<'a> {
     dev: Option<&'a [Sequence]>,
     key: u64,
     sequences: usize,
+    origin: Origin,
 }
 
 impl Run<'_> {
@@ -171,33 +204,46 @@ impl Run<'_> {
         begun: Instant,
         polish: impl FnOnce(M, &mut Report) -> Result<M>,
     ) -> Result<()> {
-        let Run { arguments, source, dev, key, sequences } = *self;
-        let schedule = Schedule {
-            epochs: arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs()),
-            patience: arguments.patience,
-        };
+        let Run { arguments, source, dev, key, sequences, ref origin } = *self;
+        let schedule = schedule(arguments)?;
         let cores = text::threads(None)?;
-        let mut measure = dev.map(|dev| move |model: &Arc<M>| M::accuracy(model, dev, cores));
+        let by = schedule.by;
+        let mut measure = dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, by));
         let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
         let checkpoint = Checkpoint::new(&arguments.model, key)?;
         let standing = resume(arguments, &checkpoint, trainer, &report)?;
         let standing =
             learn(&schedule, trainer, standing, measure, sequences, Some(&checkpoint), &mut report)?;
+        report.ended(&schedule, &standing);
         let model = match dev {
             Some(_) if standing.best.is_some() => checkpoint.best()?,
             _ => trainer.model()?,
         };
         let model = polish(model, &mut report)?;
-        with_about(model, arguments, source, &standing)?.save(&arguments.model)?;
+        let about = origin.about(&schedule, &standing);
+        model.with_about(source.text_format().clone(), about)?.save(&arguments.model)?;
         checkpoint.remove();
         report.finish(&arguments.model, begun.elapsed())
     }
 }
 
+/// How long to train, as asked for, else as suits the algorithm.
+fn schedule(arguments: &Arguments) -> Result<Schedule> {
+    let usual = arguments.algorithm.recipe().schedule();
+    Ok(Schedule {
+        epochs: arguments.epochs.unwrap_or(usual.epochs),
+        patience: arguments.patience.unwrap_or(usual.patience),
+        by: Measure::by_name(&arguments.dev_by)
+            .map_err(|error| Failure::Usage(format!("--dev-by: {error}")))?,
+        ..usual
+    })
+}
+
 /// Everything that the course of training depends on besides the data, as text.
 fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
     let dev = dev.map(fingerprint_of_sequences);
-    format!("{} {} {dev:?}", arguments.algorithm.depends_on(), arguments.min_frequency)
+    // The best model so far is best by the same measure.
+    format!("{} {} {dev:?} {}", arguments.algorithm.depends_on(), arguments.min_frequency, arguments.dev_by)
 }
 
 /// The standing that training begins with.
@@ -231,6 +277,7 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
         ("--prune", arguments.prune.is_some()),
         ("--template", arguments.template.is_some()),
         ("--features", arguments.features.is_some()),
+        ("--dev-by", arguments.dev_by != Measure::default().name()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!(
@@ -239,19 +286,26 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
         )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files, None)?;
-    let mut trainer = arguments.algorithm.recipe().unsupervised(&sequences).map_err(as_typed)?;
+    let recipe = arguments.algorithm.recipe();
+    let mut trainer = recipe.unsupervised(&sequences).map_err(as_typed)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
-    let epochs = arguments.epochs.unwrap_or_else(|| arguments.algorithm.recipe().default_epochs());
-    let schedule = Schedule { epochs, patience: arguments.patience };
+    report.loss_means(recipe.loss_means());
+    let schedule = schedule(arguments)?;
     let standing =
         learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
-    with_about(trainer.model()?, arguments, &source, &standing)?.save(&arguments.model)?;
+    report.ended(&schedule, &standing);
+    let about = Origin::of(arguments, &sequences, None).about(&schedule, &standing);
+    trainer.model()?.with_about(source.text_format().clone(), about)?.save(&arguments.model)?;
     report.finish(&arguments.model, begun.elapsed())
 }
 
 /// Refuses early what would otherwise fail after hours of training.
 fn check(arguments: &Arguments) -> Result<()> {
     arguments.algorithm.check()?;
+    schedule(arguments)?;
+    if arguments.dev.is_none() && arguments.dev_by != Measure::default().name() {
+        return Err(Failure::Usage(format!("--dev-by {}: expected --dev FILE, got none", arguments.dev_by)));
+    }
     if arguments.epochs == Some(0) {
         return Err(Failure::Usage("--epochs: expected at least 1, got 0".into()));
     }
@@ -286,17 +340,25 @@ fn learn<M: Product>(
     checkpoint: Option<&Checkpoint>,
     report: &mut Report,
 ) -> Result<Standing> {
-    let bar = Progress::new(sequences, report.is_quiet());
-    let mut begun = Instant::now();
+    let bar = Progress::of_passes(sequences, report.is_quiet());
+    let may_end_early = measure.is_some() || schedule.still.is_some();
+    let mut clock = Clock::start(standing.epochs, schedule.epochs, may_end_early);
+    bar.name(&clock.pass());
+    let clock = RefCell::new(&mut clock);
     schedule.run(
         trainer,
         standing,
         measure,
-        &mut |progress| bar.at(progress.done),
+        &mut |progress| {
+            bar.at(progress.done);
+            bar.say(&clock.borrow().left(progress.done as f64 / sequences.max(1) as f64));
+        },
         |end: &EpochEnd<'_, M>, trainer: &(dyn Trainer<Model = M> + 'static)| {
             checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
-            bar.hidden(|| report.epoch(schedule, end, begun.elapsed()));
-            begun = Instant::now();
+            let took = clock.borrow_mut().end_pass();
+            let left = (!schedule.is_over(&end.standing)).then(|| clock.borrow().left(0.0));
+            bar.hidden(|| report.epoch(schedule, end, took, left.as_deref()));
+            bar.name(&clock.borrow().pass());
             Ok(())
         },
     )
@@ -304,7 +366,8 @@ fn learn<M: Product>(
 
 /// Where features come from: as requested, else what suits the data.
 fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
-    let template = arguments.template.as_deref().map(read_template).transpose()?;
+    let read = |path: &PathBuf| read_template(path, arguments.strict_crfpp);
+    let template = arguments.template.as_ref().map(read).transpose()?;
     let (recipe, features) = (arguments.algorithm.recipe(), arguments.features.as_deref());
     recipe.feature_source(template, features, sequences, source.is_items()).map_err(|error| {
         match (&arguments.template, error) {
@@ -316,9 +379,11 @@ fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]
     })
 }
 
-fn read_template(path: &Path) -> Result<Template> {
+fn read_template(path: &Path, strict_crfpp: bool) -> Result<Template> {
     let text = std::fs::read(path).map_err(|error| Failure::system("read", path, error))?;
-    Ok(Template::parse_bytes(&text, &path.display().to_string())?)
+    let file = path.display().to_string();
+    let parse = if strict_crfpp { Template::parse_crfpp_bytes } else { Template::parse_bytes };
+    Ok(parse(&text, &file)?)
 }
 
 /// Drops small weights, and reports the accuracy on `sequences` before and after.
@@ -343,20 +408,4 @@ fn prune(
     report.pruned(told, on);
     drop(before);
     Ok(Arc::into_inner(after).expect("the taggers that shared the model are gone"))
-}
-
-/// The model with remarks on its origin.
-fn with_about<M: Product>(
-    model: M,
-    arguments: &Arguments,
-    source: &Source,
-    standing: &Standing,
-) -> Result<M> {
-    let text = |name: &str, value: String| (name.to_owned(), value);
-    let about = vec![
-        text("algorithm", arguments.algorithm.name().into()),
-        text("epochs", standing.epochs.to_string()),
-        text("program", format!("kbest {}", env!("CARGO_PKG_VERSION"))),
-    ];
-    Ok(model.with_about(source.text_format().clone(), about)?)
 }

@@ -1,9 +1,11 @@
 //! The report of training: lines on stderr for people, one JSON object on stdout for programs.
 
+use super::origin;
 use crate::failure::Result;
 use crate::output::Output;
-use crate::table::{grouped, percent};
-use kbest::train::{EpochEnd, Schedule, SegmentTrainingSet, TrainingSet};
+use crate::table::{grouped, in_two_digits, percent};
+use kbest::feature::{Extractor, FeatureKind};
+use kbest::train::{EpochEnd, Schedule, SegmentTrainingSet, Standing, TrainingSet};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -21,15 +23,26 @@ struct Told {
     labels: usize,
     sequences: usize,
     tokens: usize,
+    features: String,
+    kinds: Vec<Kind>,
     node_features: usize,
     edge_features: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<Segments>,
+    loss: &'static str,
     epochs: Vec<EpochLine>,
+    ended: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pruned: Option<Pruned>,
     bytes: u64,
     seconds: f64,
+}
+
+/// How many features there are of a kind.
+#[derive(Serialize)]
+struct Kind {
+    kind: String,
+    features: usize,
 }
 
 /// How labels became segments.
@@ -49,6 +62,8 @@ struct EpochLine {
     accuracy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dev_accuracy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dev_f1: Option<f64>,
     seconds: f64,
     tokens_per_second: f64,
 }
@@ -83,16 +98,7 @@ impl Report {
         self.told.labels = data.labels().len();
         self.told.sequences = data.examples().len();
         self.told.tokens = data.tokens();
-        self.told.node_features = data.extractor().nodes().len();
-        self.told.edge_features = data.extractor().edges().len();
-        self.say(&format!(
-            "{} sequences, {} tokens, {} labels, {} features ({:.1} s)",
-            grouped(self.told.sequences),
-            grouped(self.told.tokens),
-            grouped(self.told.labels),
-            grouped(self.told.node_features + self.told.edge_features),
-            took.as_secs_f64()
-        ));
+        self.features(data.extractor(), took);
     }
 
     pub(super) fn segments(&mut self, data: &SegmentTrainingSet, took: Duration) {
@@ -100,22 +106,13 @@ impl Report {
         self.told.labels = data.labels().len();
         self.told.sequences = data.examples().len();
         self.told.tokens = data.tokens();
-        self.told.node_features = data.extractor().nodes().len();
-        self.told.edge_features = data.extractor().edges().len();
         self.told.segments = Some(Segments {
             spelling: data.spelling().name(),
             segments: data.segments(),
             longest,
             segment_features: data.features().keys().len(),
         });
-        self.say(&format!(
-            "{} sequences, {} tokens, {} labels, {} features ({:.1} s)",
-            grouped(self.told.sequences),
-            grouped(self.told.tokens),
-            grouped(self.told.labels),
-            grouped(self.told.node_features + self.told.edge_features),
-            took.as_secs_f64()
-        ));
+        self.features(data.extractor(), took);
         let how = match data.spelling().name() {
             "runs" => "runs of one label".to_owned(),
             scheme => format!("spans by the scheme {scheme}, and single positions outside"),
@@ -127,7 +124,50 @@ impl Report {
         ));
     }
 
-    pub(super) fn epoch<M>(&mut self, schedule: &Schedule, end: &EpochEnd<'_, M>, took: Duration) {
+    /// Size of the data, and which features are used.
+    fn features(&mut self, extractor: &Extractor, took: Duration) {
+        let kinds = extractor.kinds();
+        self.told.node_features = extractor.nodes().len();
+        self.told.edge_features = extractor.edges().len();
+        self.told.features = extractor.source().name().into_owned();
+        self.say(&format!(
+            "{} sequences, {} tokens, {} labels, {} features ({:.1} s)",
+            grouped(self.told.sequences),
+            grouped(self.told.tokens),
+            grouped(self.told.labels),
+            grouped(self.told.node_features + self.told.edge_features),
+            took.as_secs_f64()
+        ));
+        let columns = match extractor.columns() {
+            0 | 1 => String::new(),
+            columns => format!(" ({columns} columns beside the label)"),
+        };
+        self.say(&format!("features {}{columns}:", self.told.features));
+        in_lines(&kinds).iter().for_each(|line| self.say(&format!("  {line}")));
+        let told = |kind: FeatureKind| Kind { kind: kind.name, features: kind.features };
+        self.told.kinds = kinds.into_iter().map(told).collect();
+    }
+
+    /// Says what the loss is that epochs report.
+    pub(super) fn loss_means(&mut self, meaning: &'static str) {
+        self.told.loss = meaning;
+        self.say(&format!("loss: {meaning}"));
+    }
+
+    /// Says why training ended, and which model is kept.
+    pub(super) fn ended(&mut self, schedule: &Schedule, standing: &Standing) {
+        self.told.ended = origin::ended(schedule, standing);
+        self.say(&format!("ended {}", self.told.ended));
+    }
+
+    /// `left` is the time left, in words; `None` after the last epoch.
+    pub(super) fn epoch<M>(
+        &mut self,
+        schedule: &Schedule,
+        end: &EpochEnd<'_, M>,
+        took: Duration,
+        left: Option<&str>,
+    ) {
         let seconds = took.as_secs_f64();
         let report = &end.report;
         let accuracy = (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64);
@@ -135,26 +175,25 @@ impl Report {
         let of = |name: &str, value: Option<f64>| {
             value.map_or_else(String::new, |value| format!("  {name} {}", percent(value)))
         };
-        let left = seconds * (schedule.epochs - end.standing.epochs) as f64;
-        let end_note = match schedule.is_over(&end.standing) {
-            true if end.standing.converged => "  converged".into(),
-            true => String::new(),
-            false => format!("  about {left:.0} s left"),
-        };
+        let dev_accuracy = end.held_out.map(|held_out| held_out.accuracy);
+        let dev_f1 = end.held_out.and_then(|held_out| held_out.span_f1);
         self.say(&format!(
-            "epoch {:>3}/{}  loss {}{}{}  {} tokens/s{end_note}",
+            "epoch {:>3}/{}  loss {}{}{}{}  {} tokens/s{}",
             end.standing.epochs,
             schedule.epochs,
             crate::table::number(report.loss),
             of("accuracy", accuracy),
-            of("dev", end.dev_accuracy),
-            grouped(speed as usize),
+            of("dev", dev_accuracy),
+            of("dev span F1", dev_f1),
+            grouped(in_two_digits(speed)),
+            left.filter(|left| !left.is_empty()).map_or_else(String::new, |left| format!("  {left}")),
         ));
         self.told.epochs.push(EpochLine {
             epoch: end.standing.epochs,
             loss: report.loss,
             accuracy,
-            dev_accuracy: end.dev_accuracy,
+            dev_accuracy,
+            dev_f1,
             seconds,
             tokens_per_second: speed,
         });
@@ -186,4 +225,21 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// Kinds of features with their numbers, a few on each line.
+fn in_lines(kinds: &[FeatureKind]) -> Vec<String> {
+    const WIDTH: usize = 100;
+    let mut lines: Vec<String> = Vec::new();
+    for FeatureKind { name, features } in kinds {
+        let item = format!("{name} {}", grouped(*features));
+        match lines.last_mut() {
+            Some(line) if line.len() + item.len() < WIDTH => {
+                line.push_str(", ");
+                line.push_str(&item);
+            }
+            _ => lines.push(item),
+        }
+    }
+    lines
 }

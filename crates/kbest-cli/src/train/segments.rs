@@ -39,6 +39,22 @@ impl SegmentArguments {
         ]
     }
 
+    /// The options that were given, as they can be typed again; of files only the names.
+    pub(super) fn as_typed(&self) -> Vec<String> {
+        let mut typed = Vec::new();
+        typed.extend(self.segments.as_ref().map(|kind| format!("--segments {kind}")));
+        typed.extend(self.longest_segment.map(|longest| format!("--longest-segment {longest}")));
+        for path in &self.lexicon {
+            let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            typed.push(format!("--lexicon {name}"));
+        }
+        typed.extend(self.lines.map(|column| format!("--lines {column}")));
+        if !self.segment_features.is_empty() {
+            typed.push(format!("--segment-features {}", self.segment_features.join(",")));
+        }
+        typed
+    }
+
     /// The files of lexicons.
     pub(super) fn lexicons(&self) -> &[PathBuf] {
         &self.lexicon

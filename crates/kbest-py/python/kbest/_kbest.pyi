@@ -469,7 +469,7 @@ def train(
     template: Optional[_Path] = None,
     min_frequency: int = 1,
     epochs: Optional[int] = None,
-    patience: int = 5,
+    patience: Optional[int] = None,
     dev: Any = None,
     callback: Optional[Callable[[Epoch], Any]] = None,
     checkpoint: Optional[_Path] = None,

@@ -171,10 +171,11 @@ impl PyTagger {
         &self.decoder
     }
 
-    /// Where its features come from: "template", "patterns", "items", "numbers" or the name of a feature set.
+    /// Where its features come from: "template", "patterns", "items", "numbers" or the name of a feature set; several are joined
+    /// by "+".
     #[getter]
-    fn features(&self) -> &'static str {
-        of_either!(&self.model, model => model.extractor().source().name())
+    fn features(&self) -> String {
+        of_either!(&self.model, model => model.extractor().source().name().into_owned())
     }
 
     /// Where the model comes from: algorithm, epochs, program.

@@ -57,7 +57,7 @@ impl Epoch {
             epoch: end.standing.epochs,
             loss,
             accuracy: (right > 0).then(|| right as f64 / tokens.max(1) as f64),
-            dev_accuracy: end.dev_accuracy,
+            dev_accuracy: end.held_out.map(|held_out| held_out.accuracy),
             best: end.best_model.is_some(),
             seconds,
         }

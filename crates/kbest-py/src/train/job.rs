@@ -7,8 +7,8 @@ use crate::tagger::SharedModel;
 use kbest::columns::{Format, TextFormat};
 use kbest::model::AnyModel;
 use kbest::train::{
-    EpochEnd, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing, Trainer,
-    TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,
+    EpochEnd, Measure, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing,
+    Trainer, TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,
 };
 use kbest::{Error, Model, Sequence, Template};
 use pyo3::prelude::*;
@@ -161,7 +161,8 @@ impl<'a> Job<'a> {
         polish: impl FnOnce(M) -> kbest::Result<M>,
     ) -> Result<M, Halt> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut measure = dev.map(|dev| move |model: &Arc<M>| M::accuracy(model, dev, cores));
+        let mut measure =
+            dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, Measure::default()));
         let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
         let (mut last, mut best) = match &kept {
             Some(kept) => kept.resume(trainer)?,
@@ -193,6 +194,7 @@ impl<'a> Job<'a> {
         let about = vec![
             remark("algorithm", self.recipe.algorithm.name().into()),
             remark("epochs", last.epochs.to_string()),
+            remark("options", self.recipe.as_typed()),
             remark("program", format!("kbest {} for Python", env!("CARGO_PKG_VERSION"))),
         ];
         Ok(polish(model)?.with_about(text, about)?)

@@ -28,11 +28,12 @@ use std::path::PathBuf;
 ///     y: a list of labels per sequence. Without it X holds pairs (tokens, labels).
 ///     algorithm: "averaged" (perceptron), "perceptron", "voted", "pa", "crf", "dual", "hmm", "baum-welch" (without labels),
 ///         "semi" and "semi-crf" (models of segments).
-///     features: "words", "morphology", "columns", "numbers", "hmm"; "items" if the tokens are lists of features (dicts
-///         always are). By default what suits the data, as `kbest train` decides.
-///     template: a CRF++ template file that defines the features instead.
+///     features: "words", "morphology", "columns", "numbers", or several, as in "words+columns"; "items" if the tokens are
+///         lists of features (dicts always are). By default what suits the data, as `kbest train` decides.
+///     template: a CRF++ template file that defines the features, beside those of features if that is given, too.
 ///     min_frequency: ignore features seen fewer than this many times.
-///     epochs, patience: at most so many passes; with dev, stop after so many without improvement.
+///     epochs, patience: at most so many passes; with dev, stop after so many without improvement (by default 5; where each
+///         step sees all data, as a CRF does by L-BFGS, 10, and only once the loss stands still, too).
 ///     dev: held-out data, (X, y) or a file: keep the model that does best on it.
 ///     callback: called with an Epoch after each pass; training stops if it returns False.
 ///     checkpoint: a file that is replaced after each pass, so that the run can go on later (with held-out data there is another
@@ -58,7 +59,7 @@ use std::path::PathBuf;
 /// (3, ['N', 'V'])
 #[pyfunction]
 #[pyo3(signature = (X, y=None, *, algorithm="averaged", features=None, template=None, min_frequency=1, epochs=None,
-                    patience=5, dev=None, callback=None, checkpoint=None, resume=false, constraints=None, tag_decoder="auto", prune=None,
+                    patience=None, dev=None, callback=None, checkpoint=None, resume=false, constraints=None, tag_decoder="auto", prune=None,
                     keep_features=false, format=None, label=None, fields=None, tabs=false, colon_words=false, seed=1,
                     threads=None, decoder=None, longest=None, optimizer=None, c1=None, c2=None, all_states=false,
                     all_transitions=false, rate=None, batch=None, smoothing=None, states=None, kernel=None, loss=None,
@@ -74,7 +75,7 @@ pub(crate) fn train(
     template: Option<PathBuf>,
     min_frequency: u32,
     epochs: Option<usize>,
-    patience: usize,
+    patience: Option<usize>,
     dev: Option<&Bound<'_, PyAny>>,
     callback: Option<Py<PyAny>>,
     checkpoint: Option<PathBuf>,
@@ -148,8 +149,8 @@ pub(crate) fn train(
     if epochs == Some(0) {
         return Err(error::argument(py, "epochs", "at least 1", 0));
     }
-    if template.is_some() && features.is_some() {
-        return Err(error::argument(py, "template", "a template or features", "both"));
+    if template.is_some() && features == Some("items") {
+        return Err(error::argument(py, "features", "sets that can be added to a template", "items"));
     }
     if let Some(threshold) = prune.filter(|t| t.is_nan() || *t < 0.0 || !recipe.algorithm.can_be_pruned()) {
         let expected = "0 or more, with an algorithm that learns weights";
@@ -178,7 +179,12 @@ pub(crate) fn train(
         },
         None => None,
     };
-    let schedule = Schedule { epochs: epochs.unwrap_or_else(|| recipe.default_epochs()), patience };
+    let usual = recipe.schedule();
+    let schedule = Schedule {
+        epochs: epochs.unwrap_or(usual.epochs),
+        patience: patience.unwrap_or(usual.patience),
+        ..usual
+    };
     let job = Job {
         segments,
         min_frequency,

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER: usize = 1 << 16;
@@ -14,6 +15,24 @@ pub(super) const MOST_COLUMNS: usize = 1 << 16;
 const LONGEST_LINE: usize = 1 << 26;
 const LONGEST_SEQUENCE: u64 = 1 << 30;
 
+/// What to do before the input is read, which may take long.
+type BeforeWaiting = Box<dyn FnMut() + Send>;
+
+/// An input that announces that it is about to be read.
+struct Announced<R> {
+    input: R,
+    then: Arc<Mutex<Option<BeforeWaiting>>>,
+}
+
+impl<R: Read> Read for Announced<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if let Some(then) = &mut *self.then.lock().unwrap_or_else(PoisonError::into_inner) {
+            then();
+        }
+        self.input.read(bytes)
+    }
+}
+
 /// Lines as text, one at a time, in one buffer.
 pub(super) struct Lines {
     input: Box<dyn BufRead + Send>,
@@ -23,6 +42,7 @@ pub(super) struct Lines {
     bytes: u64,  // of the lines since `begin`
     first: u64,  // of the first non-blank line since `begin`; 0 if there was none
     buffer: Vec<u8>,
+    before_waiting: Arc<Mutex<Option<BeforeWaiting>>>,
 }
 
 impl std::fmt::Debug for Lines {
@@ -49,7 +69,9 @@ impl Lines {
     }
 
     /// Compressed if its name or its first bytes say so.
-    fn unpacking(mut input: impl Read + Send + 'static, file: String, named_gzip: bool) -> Result<Self> {
+    fn unpacking(input: impl Read + Send + 'static, file: String, named_gzip: bool) -> Result<Self> {
+        let before_waiting = Arc::new(Mutex::new(None));
+        let mut input = Announced { input, then: before_waiting.clone() };
         let mut head = Vec::with_capacity(GZIP_MAGIC.len());
         let taken = input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head);
         taken.map_err(|error| Error::io(&file, 0, error))?;
@@ -57,7 +79,12 @@ impl Lines {
         let whole = Cursor::new(head).chain(input);
         let input: Box<dyn BufRead + Send> =
             if packed { unpack(whole, &file)? } else { Box::new(BufReader::with_capacity(BUFFER, whole)) };
-        Ok(Lines { input, packed, file, number: 0, bytes: 0, first: 0, buffer: Vec::new() })
+        Ok(Lines { input, packed, file, number: 0, bytes: 0, first: 0, buffer: Vec::new(), before_waiting })
+    }
+
+    /// Has `then` called before each attempt to read more of the input.
+    pub(super) fn before_waiting(&self, then: BeforeWaiting) {
+        *self.before_waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(then);
     }
 
     /// The next sequence begins with the next non-blank line.

@@ -6,9 +6,12 @@
 //! | [`Format::Items`] | lines of a label and attributes, separated by tabs (CRFsuite) | first field | the bare label, one per line |
 //! | [`Format::Conllu`] | ten fields per word (Universal Dependencies) | an expression such as `upos+feats` | the same lines, labels in their fields |
 //! | [`Format::Jsonl`] | one object per line, `{"tokens":[...],"tags":[...]}` | `tags` | the same, with the new `tags` |
+//! | [`Format::Text`] | one sentence per line ([`tokenize`]) | none | columns: word and label |
+//! | [`Format::Tokens`] | the same, words separated by blanks | none | columns: word and label |
 //!
 //! **Streaming.** A [`Reader`] refills one [`Sequence`](crate::Sequence) of the caller ([`Reader::read_into`]): memory
-//! depends on the longest sequence, not on the file. Gzip is unpacked on the fly; Windows line ends and a byte order
+//! depends on the longest sequence, not on the file. A sequence is complete as soon as its end is read: a blank line, or the
+//! end of a line of JSON or plain text ([`Reader::before_waiting`]). Gzip is unpacked on the fly; Windows line ends and a byte order
 //! mark are accepted. **Errors** name the file and the line, what was expected and what was found: invalid UTF-8,
 //! ragged columns, a broken archive.
 //!
@@ -35,12 +38,14 @@ mod jsonl;
 mod lines;
 mod plain;
 mod reader;
+mod text;
 mod text_format;
 mod writer;
 
 pub use conllu::{Field, LabelExpression};
 pub use plain::Separator;
 pub use reader::{Reader, ReaderOptions};
+pub use text::tokenize;
 pub use text_format::TextFormat;
 pub use writer::{Answer, Candidate, Writer, WriterOptions};
 
@@ -59,15 +64,21 @@ pub enum Format {
     Conllu,
     /// One JSON object per line.
     Jsonl,
+    /// One sentence per line, split into words and punctuation; without labels.
+    Text,
+    /// One sentence per line, words separated by blanks; without labels.
+    Tokens,
 }
 
 impl Format {
     /// The name of each format.
-    pub const NAMES: [(&'static str, Format); 4] = [
+    pub const NAMES: [(&'static str, Format); 6] = [
         ("columns", Format::Columns),
         ("items", Format::Items),
         ("conllu", Format::Conllu),
         ("jsonl", Format::Jsonl),
+        ("text", Format::Text),
+        ("tokens", Format::Tokens),
     ];
 
     /// The format with this name.
@@ -86,6 +97,11 @@ impl Format {
     /// The name of this format.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].0
+    }
+
+    /// Whether it is plain text: words without labels or further columns.
+    pub fn is_plain_text(self) -> bool {
+        matches!(self, Format::Text | Format::Tokens)
     }
 
     /// The format implied by the ending of a file's name, if any: `.conllu`, `.jsonl`, `.items` or `.crfsuite`, each
@@ -107,6 +123,6 @@ fn without_json() -> Error {
     Error::UnknownName {
         what: "format",
         name: "jsonl".into(),
-        expected: "columns, items, conllu (this build does not support JSON)".into(),
+        expected: "columns, items, conllu, text, tokens (this build does not support JSON)".into(),
     }
 }

@@ -6,6 +6,7 @@ use super::items::ItemsReader;
 use super::jsonl::JsonlReader;
 use super::lines::Lines;
 use super::plain::PlainReader;
+use super::text::TextReader;
 use super::{Field, Format, Separator, TextFormat};
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
@@ -117,6 +118,7 @@ enum Kind {
     Conllu(ConlluReader),
     #[cfg(feature = "json")]
     Jsonl(JsonlReader),
+    Text(TextReader),
 }
 
 impl Reader {
@@ -156,6 +158,12 @@ impl Reader {
             Format::Jsonl => Kind::Jsonl(JsonlReader { labelled, tags: Sequence::new() }),
             #[cfg(not(feature = "json"))]
             Format::Jsonl => return Err(super::without_json()),
+            Format::Text | Format::Tokens if labelled => {
+                let got = format!("`{}`, which is plain text", text.format.name());
+                return Err(Error::data(lines.file(), 0, "a format with labels", got));
+            }
+            Format::Text => Kind::Text(TextReader { split: true }),
+            Format::Tokens => Kind::Text(TextReader { split: false }),
         };
         Ok(Reader { lines, kind, required, sequences: 0, failed: false })
     }
@@ -174,6 +182,7 @@ impl Reader {
             Kind::Conllu(reader) => reader.read_into(&mut self.lines, sequence)?,
             #[cfg(feature = "json")]
             Kind::Jsonl(reader) => reader.read_into(&mut self.lines, sequence)?,
+            Kind::Text(reader) => reader.read_into(&mut self.lines, sequence)?,
         };
         self.sequences += u64::from(found);
         if !found && self.required && self.sequences == 0 {
@@ -181,6 +190,12 @@ impl Reader {
             return Err(Error::data(self.lines.file(), 0, "at least one sequence", got));
         }
         Ok(found)
+    }
+
+    /// Has `then` called before each attempt to read more of the input, which may have to wait for it: a moment to pass on the
+    /// sequences read so far.
+    pub fn before_waiting(&mut self, then: impl FnMut() + Send + 'static) {
+        self.lines.before_waiting(Box::new(then));
     }
 
     /// The number of the last line read, counted from 1.

@@ -126,7 +126,9 @@ impl<W: Write> Writer<W> {
         self.begin(sequence, lengths, candidate)?;
         let out = &mut self.buffer;
         match self.options.text.format {
-            Format::Columns => plain::write(out, sequence, columns, self.options.text.separator)?,
+            Format::Columns | Format::Text | Format::Tokens => {
+                plain::write(out, sequence, columns, self.options.text.separator)?;
+            }
             Format::Items if self.options.whole_items => items::write_items(out, sequence, columns)?,
             Format::Items => items::write_labels(out, sequence, columns)?,
             Format::Conllu => {
@@ -152,7 +154,7 @@ impl<W: Write> Writer<W> {
             return self.write(sequence, &[answer.labels], answer.candidate);
         };
         match self.options.text.format {
-            Format::Columns | Format::Items => {
+            Format::Columns | Format::Items | Format::Text | Format::Tokens => {
                 let sure = labels.iter().zip(confidences).map(|(label, p)| format!("{label}/{p:.4}"));
                 self.write(sequence, &[&sure.collect::<Vec<_>>()], candidate)
             }

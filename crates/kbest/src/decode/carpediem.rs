@@ -35,20 +35,31 @@ use std::cmp::Ordering;
 /// Number of labels of a layer that are sorted at first.
 const FIRST_SORTED: usize = 16;
 
-/// Which bound the backward strategy uses for the best edge into the vertex it opens.
+/// The bound `S1*` on the best edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CarpeDiemBound {
-    /// The best edge into the position, as in the paper.
+    /// The best edge of the graph, one for all positions, as in the paper. `graph` on the command line.
+    Graph,
+    /// The best edge into the position: the same where all positions share their edges. `position` on the command line.
     #[default]
     Overall,
-    /// The best edge into that label: never more vertices, often fewer.
+    /// The same, and where a vertex is opened the best edge into its label: never more vertices, often fewer. `column` on
+    /// the command line.
     Column,
+}
+
+impl CarpeDiemBound {
+    const NAMES: [(&'static str, CarpeDiemBound); 3] = [
+        ("graph", CarpeDiemBound::Graph),
+        ("position", CarpeDiemBound::Overall),
+        ("column", CarpeDiemBound::Column),
+    ];
 }
 
 /// The CarpeDiem decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CarpeDiem {
-    /// The bound of the backward strategy.
+    /// The bound on edges.
     pub bound: CarpeDiemBound,
 }
 
@@ -85,9 +96,23 @@ struct Opening<S> {
 }
 
 impl Algorithm for CarpeDiem {
+    fn with_option(self, option: &str) -> Result<Self> {
+        let known = CarpeDiemBound::NAMES.iter().find(|(name, _)| *name == option);
+        known.map(|&(_, bound)| CarpeDiem { bound }).ok_or_else(|| Error::UnknownName {
+            what: "bound of carpediem",
+            name: option.into(),
+            expected: CarpeDiemBound::NAMES.map(|(name, _)| name).join(", "),
+        })
+    }
+
+    fn option(&self) -> Option<String> {
+        let named = CarpeDiemBound::NAMES.iter().find(|(_, bound)| *bound == self.bound);
+        named.filter(|_| *self != CarpeDiem::default()).map(|(name, _)| (*name).into())
+    }
+
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, scratch, tally, out, .. } = job;
-        Search { lattice, edges, bound: self.bound, memory: &mut scratch.carpediem, tally }.run(out)
+        Search::new(lattice, edges, self.bound, &mut scratch.carpediem, tally).run(out)
     }
 }
 
@@ -95,18 +120,37 @@ struct Search<'s, 'l, S: Float, E, T> {
     lattice: &'s Lattice<'l, S>,
     edges: &'s E,
     bound: CarpeDiemBound,
+    graph: Option<S>, // the best edge of the graph, if that is the bound
     memory: &'s mut Memory<S>,
     tally: &'s mut T,
 }
 
-impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
+    fn new(
+        lattice: &'s Lattice<'l, S>,
+        edges: &'s E,
+        bound: CarpeDiemBound,
+        memory: &'s mut Memory<S>,
+        tally: &'s mut T,
+    ) -> Self {
+        let largest =
+            || (1..lattice.positions()).map(|t| edges.bounds(t).overall).fold(S::FORBIDDEN, S::larger);
+        let graph = (bound == CarpeDiemBound::Graph).then(largest);
+        Search { lattice, edges, bound, graph, memory, tally }
+    }
+
+    /// `S1*` of the edges into position `t`.
+    fn best_edge(&self, t: usize) -> S {
+        self.graph.unwrap_or_else(|| self.edges.bounds(t).overall)
+    }
+
     /// Algorithm 2.
     fn run(&mut self, out: &mut Decoded<S>) -> Result<()> {
         let last = self.lattice.positions() - 1;
         self.tally.round();
         let mut gamma = self.open_first_layer();
         for t in 1..=last {
-            let bound = gamma + self.edges.bounds(t).overall;
+            let bound = gamma + self.best_edge(t);
             let first = self.memory.order.len();
             self.memory.layers.push(Layer { first, sorted: 0, opened: 0, bound });
             if t < last {
@@ -234,10 +278,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return None;
         }
         let p = self.label_at(frame.t - 1, frame.rank);
-        let bounds = self.edges.bounds(frame.t);
         let edge = match self.bound {
-            CarpeDiemBound::Overall => bounds.overall,
-            CarpeDiemBound::Column => bounds.column.at(frame.y as usize),
+            CarpeDiemBound::Graph | CarpeDiemBound::Overall => self.best_edge(frame.t),
+            CarpeDiemBound::Column => self.edges.bounds(frame.t).column.at(frame.y as usize),
         };
         // Upper bound on this and all later predecessors; with equality a lower label may win.
         let node = self.lattice.node_row(frame.t - 1)[p as usize];
@@ -313,7 +356,8 @@ mod tests {
         let nodes = vec![100.0f64, 50.0, 5.0, 100.0, 100.0, 70.0, 5.0, 135.0];
         let lattice = Lattice::new(nodes, &edges).unwrap();
         let (i, j) = (0, 1);
-        let out = CarpeDiem::default().decode(&lattice, &mut Scratch::tracing()).unwrap();
+        let out =
+            CarpeDiem { bound: CarpeDiemBound::Graph }.decode(&lattice, &mut Scratch::tracing()).unwrap();
         let trace = out.trace.as_ref().unwrap();
         let mut diary: Vec<_> =
             (0..4).flat_map(|t| trace.opened_with_steps(t).map(move |(y, step)| (step, t, y))).collect();

@@ -65,6 +65,11 @@ impl<S: Float> Forward<S> {
         }
     }
 
+    /// The scores of position `t`, padded to whole vectors.
+    pub(super) fn row(&self, t: usize) -> &[S] {
+        &self.alpha[t * self.stride..(t + 1) * self.stride]
+    }
+
     /// All labels with their scores, for the enumeration of paths.
     pub(crate) fn survivors(&self, lattice: &Lattice<'_, S>) -> Survivors<'_, S> {
         let columns = Columns::All { labels: lattice.labels(), stride: self.stride };

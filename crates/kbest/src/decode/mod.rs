@@ -1,6 +1,6 @@
 //! Decoders: one file each, one trait, one scratch, one result type.
 //!
-//! Every decoder except beam returns a best path, and they all return the same one: among equally good paths, the one
+//! Every decoder except the beams returns a best path, and they all return the same one: among equally good paths, the one
 //! whose labels, read from the last position to the first, are smallest. They differ in how they find it; see each
 //! module and `docs/decoders/`. [`Auto`] chooses for you.
 //!
@@ -30,6 +30,8 @@ mod iterative_viterbi_astar;
 mod lazy;
 mod lower_bound;
 mod path_space;
+mod prefix_beam;
+mod recursive_enumeration;
 mod shell;
 mod staggered;
 mod table;
@@ -53,11 +55,13 @@ pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
 pub use iterative_viterbi_astar::IterativeViterbiAstar;
 pub use lazy::{KbestIter, kbest_iter};
+pub use prefix_beam::PrefixBeam;
+pub use recursive_enumeration::{ForwardPass, RecursiveEnumeration};
 pub use staggered::{Expansion, Staggered};
 pub use trace::{Fate, Trace};
 pub use unique::UniqueBy;
 pub use viterbi::Viterbi;
-pub use viterbi_astar::{ForwardPass, ViterbiAstar};
+pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 

@@ -2,7 +2,11 @@
 
 use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
 use crate::error::{Error, Result};
+use crate::intern::hash;
+use crate::kernel::Blob;
 use crate::sequence::Sequence;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 
 /// A word with at most this many occurrences is rare, by default.
 const RARE_UP_TO: u32 = 10;
@@ -15,7 +19,8 @@ pub struct ExtractorBuilder {
     edges: DictionaryBuilder,
     words: DictionaryBuilder,
     rare_up_to: u32,
-    columns: Option<usize>, // of the first sequence that has any
+    columns: Option<usize>,         // of the first sequence that has any
+    seen: HashSet<u64, FixedState>, // hashes of all words
 }
 
 /// The result of freezing a builder.
@@ -39,6 +44,7 @@ impl ExtractorBuilder {
             words: DictionaryBuilder::new(),
             rare_up_to: RARE_UP_TO,
             columns: None,
+            seen: HashSet::default(),
         }
     }
 
@@ -66,6 +72,10 @@ impl ExtractorBuilder {
     pub fn observe(&mut self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
         if self.columns.is_none() && !sequence.is_empty() {
             self.columns = Some(sequence.width(0));
+        }
+        if self.source.has_words() {
+            let words = (0..sequence.len()).filter_map(|t| sequence.cell(t, 0));
+            self.seen.extend(words.map(|word| hash(word.as_bytes())));
         }
         let (nodes, edges, words) = (&mut self.nodes, &mut self.edges, &self.words);
         let mut full = false;
@@ -139,7 +149,13 @@ impl ExtractorBuilder {
         let (edges, new_edges) = self.edges.freeze(min_frequency);
         let frequent_words = self.words.freeze(self.rare_up_to.saturating_add(1)).0;
         let columns = self.columns.unwrap_or(0);
-        let extractor = Extractor::from_parts(self.source, nodes, edges, frequent_words, columns);
+        let seen = self.source.has_words().then(|| {
+            let mut seen: Vec<u64> = self.seen.into_iter().collect();
+            seen.sort_unstable();
+            Blob::from(seen)
+        });
+        let extractor =
+            Extractor::from_parts(self.source, nodes, edges, frequent_words, columns).with_seen_words(seen);
         Frozen { extractor, nodes: new_nodes, edges: new_edges }
     }
 }
@@ -153,6 +169,7 @@ pub struct Extractor {
     frequent_words: Dictionary,
     columns: usize,
     shared_edges: Vec<FeatureId>,
+    seen_words: Option<Blob<u64>>, // the hashes of the words of the training data, ascending
 }
 
 impl Extractor {
@@ -167,7 +184,18 @@ impl Extractor {
     ) -> Self {
         let mut shared_edges = Vec::new();
         source.visit_shared_edges(|key| shared_edges.extend(edges.id(key)));
-        Extractor { source, nodes, edges, frequent_words, columns, shared_edges }
+        Extractor { source, nodes, edges, frequent_words, columns, shared_edges, seen_words: None }
+    }
+
+    /// The same with the hashes of the words of the training data, which must ascend.
+    pub(crate) fn with_seen_words(mut self, seen_words: Option<Blob<u64>>) -> Self {
+        self.seen_words = seen_words;
+        self
+    }
+
+    /// The hashes of the words of the training data, ascending, if they are known.
+    pub(crate) fn seen_words(&self) -> Option<&Blob<u64>> {
+        self.seen_words.as_ref()
     }
 
     /// Puts the known features of a sequence into `buffer`.
@@ -184,9 +212,13 @@ impl Extractor {
         Ok(())
     }
 
-    /// Whether a word was in the training data; `None` if the features cannot answer that.
+    /// Whether a word was in the first column of the training data, spelled like this; `None` if that is not known. (Words are
+    /// compared by a hash of 64 bits.) Models of earlier versions know it only if their features hold words as they are spelled.
     pub fn knows_word(&self, word: &str) -> Option<bool> {
-        let key = self.source.word_key(word)?;
+        if let Some(seen) = &self.seen_words {
+            return Some(seen.binary_search(&hash(word.as_bytes())).is_ok());
+        }
+        let key = self.source.word_key(word).filter(|_| !self.source.folds_words())?;
         Some(self.nodes.id(&key).is_some())
     }
 
@@ -242,7 +274,10 @@ fn fill(
     let valued = match source {
         FeatureSource::Items => !sequence.is_empty() && sequence.values(0).is_some(),
         FeatureSource::Numbers(_) => true,
-        FeatureSource::Template(_) | FeatureSource::Patterns(_) | FeatureSource::Preset(_) => false,
+        FeatureSource::Template(_)
+        | FeatureSource::Patterns(_)
+        | FeatureSource::Preset(_)
+        | FeatureSource::Sum(_) => false,
     };
     let mut key = std::mem::take(&mut buffer.key); // put back below: its memory is kept
     for t in 0..sequence.len() {

@@ -1,7 +1,8 @@
 //! From sequences to numbered features.
 //!
 //! **What.** A [`FeatureSource`] determines the features of a position: a CRF++ [template](crate::Template), Wapiti's
-//! [patterns](crate::Patterns), the attributes of CRFsuite's items, columns that are [`Numbers`], or a [`Preset`]. While
+//! [patterns](crate::Patterns), the attributes of CRFsuite's items, columns that are [`Numbers`], a [`Preset`], or a sum
+//! of several. While
 //! training data is read, an [`ExtractorBuilder`] numbers features as they occur; frozen, it becomes an [`Extractor`], which turns a
 //! [`Sequence`](crate::Sequence) into a [`FeatureBuffer`]: ids by position, without unknown features. Features of one
 //! label (*node features*) and of two neighbouring labels (*edge features*) are numbered separately, because their
@@ -36,20 +37,35 @@ pub mod boolean;
 mod buffer;
 mod dictionary;
 mod extract;
+mod kinds;
 mod lookups;
 mod numbers;
 mod preset;
 pub mod segment;
 mod source;
+mod sum;
 pub mod token;
 
 pub use buffer::FeatureBuffer;
 pub(crate) use dictionary::rises_to;
 pub use dictionary::{Dictionary, DictionaryBuilder, Renumbering};
 pub use extract::{Extractor, ExtractorBuilder, Frozen};
+pub use kinds::FeatureKind;
 pub use numbers::Numbers;
 pub use preset::Preset;
 pub use source::FeatureSource;
+pub use sum::FeatureSum;
+
+/// Text as the sets `words` and `morphology` keep it in the names of features: in lower case, every digit as `0`.
+///
+/// ```
+/// assert_eq!(kbest::feature::folded("NW 7th"), "nw 0th");
+/// ```
+pub fn folded(text: &str) -> String {
+    let mut out = Vec::new();
+    crate::template::push_folded(text, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
 
 /// A feature: an index below the number of features of its kind.
 pub type FeatureId = u32;

@@ -8,7 +8,8 @@
 
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
-use crate::template::push_boundary;
+use crate::template::{prefixes, push_boundary, push_folded, push_shape, suffixes};
+use std::ops::Range;
 
 /// A feature set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,18 +92,6 @@ fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &
     }
 }
 
-/// A word, or a part of one, without capitals and digits.
-pub(super) fn push_folded(text: &str, out: &mut Vec<u8>) {
-    for character in text.chars() {
-        match character {
-            '0'..='9' => out.push(b'0'),
-            c if c.is_ascii() => out.push(c.to_ascii_lowercase() as u8),
-            c if c.is_numeric() => out.push(b'0'),
-            c => c.to_lowercase().for_each(|c| out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes())),
-        }
-    }
-}
-
 /// The folded word `offset` positions from `t`, or the name of the position outside the sequence.
 fn push_word(sequence: &Sequence, t: usize, offset: isize, _column: usize, out: &mut Vec<u8>) {
     match t.checked_add_signed(offset).filter(|&at| at < sequence.len()) {
@@ -119,17 +108,22 @@ const WORDS_AROUND: [(&[u8], isize); 5] =
     [(b"w[-2]=", -2), (b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1), (b"w[2]=", 2)];
 
 pub(super) fn words(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
-    const PAIRS: [(&[u8], isize); 2] = [(b"w[-1]|w[0]=", -1), (b"w[0]|w[1]=", 0)];
     around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
-    pairs(sequence, t, 0, &PAIRS, push_word, key, &mut visit);
+    word_pairs(sequence, t, key, &mut visit);
     affixes(word(sequence, t), AFFIXES_OF_WORDS, key, &mut visit);
     looks(word(sequence, t), key, &mut visit);
+}
+
+/// What [`words`] has and [`morphology`] has not.
+pub(super) fn word_pairs(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
+    const PAIRS: [(&[u8], isize); 2] = [(b"w[-1]|w[0]=", -1), (b"w[0]|w[1]=", 0)];
+    pairs(sequence, t, 0, &PAIRS, push_word, key, &mut visit);
 }
 
 pub(super) fn columns(
     sequence: &Sequence,
     t: usize,
-    columns: usize,
+    columns: Range<usize>,
     key: &mut Vec<u8>,
     mut visit: impl FnMut(&[u8]),
 ) {
@@ -137,7 +131,7 @@ pub(super) fn columns(
         [(b"[-2]=", -2), (b"[-1]=", -1), (b"[0]=", 0), (b"[1]=", 1), (b"[2]=", 2)];
     const PAIRS: [(&[u8], isize); 4] =
         [(b"[-2]|[-1]=", -2), (b"[-1]|[0]=", -1), (b"[0]|[1]=", 0), (b"[1]|[2]=", 1)];
-    for column in 0..columns {
+    for column in columns {
         around(sequence, t, column, &AROUND, push_cell, key, &mut |text| visit(text));
         pairs(sequence, t, column, &PAIRS, push_cell, key, &mut |text| visit(text));
     }
@@ -270,18 +264,6 @@ fn pairs(
     }
 }
 
-/// The prefixes of a word with their lengths in characters.
-fn prefixes(word: &str, longest: usize) -> impl Iterator<Item = (usize, &str)> {
-    let ends = word.char_indices().map(|(start, character)| start + character.len_utf8());
-    (1..=longest).zip(ends).map(|(length, end)| (length, &word[..end]))
-}
-
-/// The suffixes of a word with their lengths in characters.
-fn suffixes(word: &str, longest: usize) -> impl Iterator<Item = (usize, &str)> {
-    let starts = word.char_indices().rev().map(|(start, _)| start);
-    (1..=longest).zip(starts).map(|(length, start)| (length, &word[start..]))
-}
-
 /// Begins a key with `pre3`, `suf3` or similar; lengths have at most two digits.
 fn name_affix(name: &[u8], length: usize, key: &mut Vec<u8>) {
     key.clear();
@@ -327,20 +309,4 @@ fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     key.extend_from_slice(b"shape=");
     push_shape(word, key);
     visit(key);
-}
-
-/// `X` for capitals, `x` for other letters, `d` for digits, anything else unchanged; a run counts once.
-pub(super) fn push_shape(word: &str, out: &mut Vec<u8>) {
-    let mut last = None;
-    for character in word.chars() {
-        let class = match character {
-            c if c.is_uppercase() => 'X',
-            c if c.is_alphabetic() => 'x',
-            c if c.is_numeric() => 'd',
-            c => c,
-        };
-        if last.replace(class) != Some(class) {
-            out.extend_from_slice(class.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-    }
 }

@@ -2,10 +2,14 @@
 
 use super::numbers::Numbers;
 use super::preset::{self, Preset};
+use super::sum::FeatureSum;
 use crate::error::{Error, Result};
 use crate::pattern::Patterns;
 use crate::sequence::Sequence;
-use crate::template::Template;
+use crate::template::{Rule, Template};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::slice;
 
 /// The edge feature of sources without templates: the plain label bigram.
 pub(super) const LABEL_BIGRAM: &[u8] = b"B";
@@ -23,37 +27,53 @@ pub enum FeatureSource {
     Numbers(Numbers),
     /// A set that needs no template; label bigrams.
     Preset(Preset),
+    /// Several of these at once ([`FeatureSource::sum`]).
+    Sum(FeatureSum),
 }
 
 impl FeatureSource {
-    /// `template`, `patterns`, `lone-patterns`, `items`, `numbers`, or the name of the preset.
-    pub fn name(&self) -> &'static str {
+    /// `template`, `patterns`, `lone-patterns`, `items`, `numbers`, or the name of the preset; names of several are joined by
+    /// `+`.
+    pub fn name(&self) -> Cow<'static, str> {
         match self {
-            FeatureSource::Template(_) => "template",
-            FeatureSource::Patterns(patterns) if patterns.lone() => "lone-patterns",
-            FeatureSource::Patterns(_) => "patterns",
-            FeatureSource::Items => "items",
-            FeatureSource::Numbers(_) => "numbers",
-            FeatureSource::Preset(preset) => preset.name(),
+            FeatureSource::Template(_) => "template".into(),
+            FeatureSource::Patterns(patterns) if patterns.lone() => "lone-patterns".into(),
+            FeatureSource::Patterns(_) => "patterns".into(),
+            FeatureSource::Items => "items".into(),
+            FeatureSource::Numbers(_) => "numbers".into(),
+            FeatureSource::Preset(preset) => preset.name().into(),
+            FeatureSource::Sum(sum) => {
+                sum.parts().iter().map(|part| part.name()).collect::<Vec<_>>().join("+").into()
+            }
         }
+    }
+
+    /// The sources that are added; of any other source, itself.
+    pub fn parts(&self) -> &[FeatureSource] {
+        match self {
+            FeatureSource::Sum(sum) => sum.parts(),
+            single => slice::from_ref(single),
+        }
+    }
+
+    /// The template, if there is one.
+    pub fn template(&self) -> Option<&Template> {
+        self.parts().iter().find_map(|part| match part {
+            FeatureSource::Template(template) => Some(template),
+            _ => None,
+        })
+    }
+
+    fn has(&self, preset: Preset) -> bool {
+        self.parts().contains(&FeatureSource::Preset(preset))
     }
 
     /// Rejects a sequence with too few columns, or with words where numbers should be. `columns` is the number in training.
     pub(super) fn check(&self, sequence: &Sequence, columns: usize) -> Result<()> {
-        let needed = match self {
-            FeatureSource::Template(template) => template.columns(),
-            FeatureSource::Patterns(patterns) => {
-                patterns.check(sequence)?;
-                patterns.columns()
-            }
-            FeatureSource::Items => 0,
-            FeatureSource::Numbers(numbers) => {
-                numbers.check(sequence)?;
-                numbers.columns()
-            }
-            FeatureSource::Preset(Preset::Words | Preset::Morphology | Preset::Hmm) => 1,
-            FeatureSource::Preset(Preset::Columns) => columns,
-        };
+        let mut needed = 0;
+        for part in self.parts() {
+            needed = needed.max(part.columns_needed(sequence, columns)?);
+        }
         match (0..sequence.len()).find(|&t| sequence.width(t) < needed) {
             None => Ok(()),
             Some(t) => {
@@ -61,6 +81,23 @@ impl FeatureSource {
                 Err(Error::shape(what, format!("at least {needed}"), sequence.width(t)))
             }
         }
+    }
+
+    fn columns_needed(&self, sequence: &Sequence, columns: usize) -> Result<usize> {
+        Ok(match self {
+            FeatureSource::Template(template) => template.columns(),
+            FeatureSource::Patterns(patterns) => {
+                patterns.check(sequence)?;
+                patterns.columns()
+            }
+            FeatureSource::Items | FeatureSource::Sum(_) => 0,
+            FeatureSource::Numbers(numbers) => {
+                numbers.check(sequence)?;
+                numbers.columns()
+            }
+            FeatureSource::Preset(Preset::Words | Preset::Morphology | Preset::Hmm) => 1,
+            FeatureSource::Preset(Preset::Columns) => columns,
+        })
     }
 
     /// Visits the node features of position `t`, one after the other in `key`, with their values.
@@ -73,12 +110,38 @@ impl FeatureSource {
         key: &mut Vec<u8>,
         mut visit: impl FnMut(&[u8], f64),
     ) {
+        let FeatureSource::Sum(sum) = self else {
+            return self.visit_single(sequence, t, 0..columns, &is_rare, key, &mut visit);
+        };
+        for part in sum.parts() {
+            match part {
+                FeatureSource::Preset(Preset::Words) if sum.only_word_pairs() => {
+                    preset::word_pairs(sequence, t, key, |key| visit(key, 1.0));
+                }
+                part => {
+                    part.visit_single(sequence, t, sum.first_column()..columns, &is_rare, key, &mut visit);
+                }
+            }
+        }
+    }
+
+    /// The same for a source that is no sum. `columns` are those that the preset of this name looks at.
+    fn visit_single(
+        &self,
+        sequence: &Sequence,
+        t: usize,
+        columns: Range<usize>,
+        is_rare: &impl Fn(&str) -> bool,
+        key: &mut Vec<u8>,
+        visit: &mut impl FnMut(&[u8], f64),
+    ) {
         match self {
             FeatureSource::Template(template) => {
                 for rule in template.unigrams() {
                     key.clear();
-                    rule.expand(sequence, t, key);
-                    visit(key, 1.0);
+                    if rule.expand(sequence, t, key) {
+                        visit(key, 1.0);
+                    }
                 }
             }
             FeatureSource::Patterns(patterns) => {
@@ -105,7 +168,19 @@ impl FeatureSource {
             FeatureSource::Preset(Preset::Hmm) => {
                 preset::hmm(sequence, t, is_rare, key, |key| visit(key, 1.0));
             }
+            FeatureSource::Sum(_) => {} // a sum has no sums
         }
+    }
+
+    /// The rules of a template for edge features.
+    fn edge_rules(&self) -> &[Rule] {
+        self.template().map_or(&[], Template::bigrams)
+    }
+
+    /// Whether there is a feature for plain label pairs beside the rules of a template; a bare `B` is the same feature.
+    fn adds_label_bigram(&self) -> bool {
+        let is_template = matches!(self, FeatureSource::Template(_) | FeatureSource::Patterns(_));
+        !is_template && !self.edge_rules().iter().any(|rule| rule.line().as_bytes() == LABEL_BIGRAM)
     }
 
     /// Visits the edge features of the step to position `t`, which is not the first.
@@ -116,46 +191,40 @@ impl FeatureSource {
         key: &mut Vec<u8>,
         mut visit: impl FnMut(&[u8]),
     ) {
-        match self {
-            FeatureSource::Template(template) => {
-                for rule in template.bigrams() {
-                    key.clear();
-                    rule.expand(sequence, t, key);
-                    visit(key);
-                }
+        if let FeatureSource::Patterns(patterns) = self {
+            return patterns.visit_edges(sequence, t, key, visit);
+        }
+        for rule in self.edge_rules() {
+            key.clear();
+            if rule.expand(sequence, t, key) {
+                visit(key);
             }
-            FeatureSource::Patterns(patterns) => patterns.visit_edges(sequence, t, key, visit),
-            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => {
-                visit(LABEL_BIGRAM)
-            }
+        }
+        if self.adds_label_bigram() {
+            visit(LABEL_BIGRAM);
         }
     }
 
     /// Visits the edge features that are the same for every step of every sequence.
     pub(super) fn visit_shared_edges(&self, mut visit: impl FnMut(&[u8])) {
-        match self {
-            FeatureSource::Template(template) => {
-                for rule in template.bigrams().iter().filter(|rule| !rule.looks_at_input()) {
-                    visit(rule.line().as_bytes());
-                }
-            }
-            FeatureSource::Patterns(patterns) => patterns.visit_shared_edges(visit),
-            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => {
-                visit(LABEL_BIGRAM)
-            }
+        if let FeatureSource::Patterns(patterns) = self {
+            return patterns.visit_shared_edges(visit);
+        }
+        for rule in self.edge_rules().iter().filter(|rule| !rule.looks_at_input()) {
+            visit(rule.line().as_bytes());
+        }
+        if self.adds_label_bigram() {
+            visit(LABEL_BIGRAM);
         }
     }
 
     /// The feature that is present exactly if the word in the first column is this one, if the source has such a
     /// feature.
     pub(super) fn word_key(&self, word: &str) -> Option<Vec<u8>> {
-        match self {
+        self.parts().iter().find_map(|part| match part {
             FeatureSource::Preset(preset) => Some(preset.word_key(word)),
-            FeatureSource::Template(_)
-            | FeatureSource::Patterns(_)
-            | FeatureSource::Items
-            | FeatureSource::Numbers(_) => None,
-        }
+            _ => None,
+        })
     }
 
     /// Whether a feature is one that [`FeatureSource::word_key`] returns.
@@ -166,19 +235,28 @@ impl FeatureSource {
     /// True if an edge feature looks at the sequence, so that edges differ from step to step.
     pub fn has_observed_edges(&self) -> bool {
         match self {
-            FeatureSource::Template(template) => template.bigrams().iter().any(|rule| rule.looks_at_input()),
             FeatureSource::Patterns(patterns) => patterns.has_observed_edges(),
-            FeatureSource::Items | FeatureSource::Numbers(_) | FeatureSource::Preset(_) => false,
+            other => other.edge_rules().iter().any(Rule::looks_at_input),
         }
     }
 
     /// True if the features are meant for labels with parts, which should then have weights of their own.
     pub fn wants_label_parts(&self) -> bool {
-        *self == FeatureSource::Preset(Preset::Morphology)
+        self.has(Preset::Morphology)
     }
 
     /// True if words must be counted before features are extracted ([`super::ExtractorBuilder::count_words`]).
     pub fn wants_word_counts(&self) -> bool {
-        matches!(self, FeatureSource::Preset(Preset::Morphology | Preset::Hmm))
+        self.has(Preset::Morphology) || self.has(Preset::Hmm)
+    }
+
+    /// True if the cells of the first column are words: neither attributes nor numbers.
+    pub fn has_words(&self) -> bool {
+        !matches!(self, FeatureSource::Items | FeatureSource::Numbers(_))
+    }
+
+    /// True if names of features hold words in lower case, with every digit as `0`.
+    pub fn folds_words(&self) -> bool {
+        self.has(Preset::Words) || self.has(Preset::Morphology)
     }
 }

@@ -22,7 +22,6 @@
 use super::Model;
 use super::whole_file::write_whole;
 use crate::error::{Error, Result};
-use crate::feature::FeatureSource;
 use safetensors::{Dtype, View};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -135,10 +134,10 @@ impl Model {
     fn metadata(&self) -> HashMap<String, String> {
         let mut metadata = HashMap::from([
             ("format".to_owned(), "kbest".to_owned()),
-            ("source".to_owned(), self.extractor().source().name().to_owned()),
+            ("source".to_owned(), self.extractor().source().name().into_owned()),
             ("columns".to_owned(), self.extractor().columns().to_string()),
         ]);
-        if let FeatureSource::Template(template) = self.extractor().source() {
+        if let Some(template) = self.extractor().source().template() {
             let text = template.lines().flat_map(|line| [line, "\n"]).collect();
             metadata.insert("template".to_owned(), text);
         }

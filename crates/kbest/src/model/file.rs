@@ -45,6 +45,7 @@ const TEXT_FORMAT: ListSections = ["text-format", "text-format.ends"];
 const SOURCE: &str = "source";
 const TEMPLATE: &str = "template";
 const COLUMNS: &str = "columns";
+const SEEN_WORDS: &str = "seen-words";
 const NUMBERS: &str = "numbers";
 pub(super) const NODE_STARTS: &str = "nodes.starts";
 pub(super) const NODE_WEIGHTS: &str = "nodes.weights";
@@ -177,8 +178,8 @@ impl<'a> Common<'a> {
             write_list(writer, TEXT_FORMAT, text.words().iter().map(|(_, word)| word.as_str()))?;
         }
         write_list(writer, LABELS, labels.names())?;
-        writer.section(SOURCE, extractor.source().name().as_bytes());
-        if let FeatureSource::Template(template) = extractor.source() {
+        writer.section(SOURCE, extractor.source().name().into_owned().into_bytes());
+        if let Some(template) = extractor.source().template() {
             // A line may itself end in a carriage return; the parser removes only one.
             let text: String = template.lines().flat_map(|line| [line, "\r\n"]).collect();
             writer.section(TEMPLATE, text.into_bytes());
@@ -199,6 +200,9 @@ impl<'a> Common<'a> {
         writer.section(EDGE_STARTS, starts);
         writer.section(EDGE_WEIGHTS, pairs);
         write_dictionary(writer, WORDS, extractor.frequent_words());
+        if let Some(seen) = extractor.seen_words() {
+            writer.section(SEEN_WORDS, &seen[..]);
+        }
         Ok(())
     }
 }
@@ -256,6 +260,7 @@ pub(super) fn common_sections() -> Vec<&'static str> {
         TEMPLATE,
         NUMBERS,
         COLUMNS,
+        SEEN_WORDS,
         NODE_STARTS,
         NODE_WEIGHTS,
         EDGE_STARTS,
@@ -280,7 +285,7 @@ pub(super) fn expect_used(file: &Container) -> Result<()> {
         (&[NUMBERS], &["numbers"]),
     ];
     for (sections, owners) in of_sources {
-        if !owners.contains(&source.as_str())
+        if !source.split('+').any(|part| owners.contains(&part))
             && let Some(section) = sections.iter().find(|section| file.has(section))
         {
             let expected = format!("only sections of features `{source}`");
@@ -344,7 +349,22 @@ pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
 }
 
 pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
-    let source = match file.text(SOURCE)?.as_str() {
+    let names = file.text(SOURCE)?;
+    let parts = names.split('+').map(|part| read_source(file, name, part)).collect::<Result<Vec<_>>>()?;
+    let source = FeatureSource::sum(parts);
+    let source = source.map_err(|error| file.error("sources of features that add up", error))?;
+    let columns = read_number(file, COLUMNS)?;
+    let [nodes, edges, words] = [NODES, EDGES, WORDS].map(|names| read_dictionary(file, names));
+    let seen = file.has(SEEN_WORDS).then(|| file.array::<u64>(SEEN_WORDS)).transpose()?;
+    if seen.as_ref().is_some_and(|seen| !seen.is_sorted_by(|a, b| a < b)) {
+        return Err(file.error(format!("ascending numbers in section `{SEEN_WORDS}`"), "others"));
+    }
+    Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns).with_seen_words(seen))
+}
+
+/// The source of features with this name.
+fn read_source(file: &Container, name: &str, source: &str) -> Result<FeatureSource> {
+    Ok(match source {
         "template" => {
             let place = format!("in {name}");
             FeatureSource::Template(Template::parse_bytes(&file.array::<u8>(TEMPLATE)?, &place)?)
@@ -364,10 +384,7 @@ pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> 
             let preset = Preset::by_name(preset);
             FeatureSource::Preset(preset.map_err(|error| file.error("a known feature source", error))?)
         }
-    };
-    let columns = read_number(file, COLUMNS)?;
-    let [nodes, edges, words] = [NODES, EDGES, WORDS].map(|names| read_dictionary(file, names));
-    Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns))
+    })
 }
 
 pub(super) fn write_dictionary<'a>(

@@ -56,40 +56,50 @@ struct Step {
     part: u32,
 }
 
+/// The parts that several labels have, but not all, in the order of their first occurrence; and lists of those of each label.
+fn shared_parts(labels: &LabelSet) -> (Interner, Vec<u32>, Vec<u32>) {
+    let split = |name: &str| -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
+            if !parts.iter().any(|known| known == part) {
+                parts.push(part.to_owned());
+            }
+        }
+        parts
+    };
+    let mut counts: HashMap<String, usize, FixedState> = HashMap::default();
+    for part in labels.names().flat_map(split) {
+        *counts.entry(part).or_default() += 1;
+    }
+    let shared = |part: &String| (2..labels.len()).contains(&counts[part]);
+    let (mut numbers, mut starts, mut list) = (Interner::default(), vec![0], Vec::new());
+    for name in labels.names() {
+        let parts = split(name);
+        let shared = parts.iter().filter(|part| shared(part));
+        list.extend(shared.map_while(|part| numbers.insert(part.as_bytes())));
+        starts.push(list.len() as u32);
+    }
+    (numbers, starts, list)
+}
+
 impl LabelParts {
     /// The parts found in names split at `| + _ . ; @ / [ ]`: those that several labels have, but not all. `None` if
     /// there are none.
     pub fn from_names(labels: &LabelSet) -> Option<Self> {
-        Self::named(labels).map(|(parts, _)| parts)
+        let (numbers, starts, list) = shared_parts(labels);
+        if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() }
     }
 
-    fn named(labels: &LabelSet) -> Option<(Self, Interner)> {
-        let split = |name: &str| -> Vec<String> {
-            let mut parts: Vec<String> = Vec::new();
-            for part in name.split(SEPARATORS).filter(|part| !part.is_empty()) {
-                if !parts.iter().any(|known| known == part) {
-                    parts.push(part.to_owned());
-                }
-            }
-            parts
+    /// The name of each part, if these are the parts found in the names of the labels; otherwise one that they may be called by,
+    /// such as `part 3`.
+    pub fn names(&self, labels: &LabelSet) -> Vec<String> {
+        let (numbers, starts, list) = shared_parts(labels);
+        let same = numbers.len() == self.parts && starts == self.starts && list == self.list;
+        let name = |part: usize| match same {
+            true => String::from_utf8_lossy(numbers.keys().at(part as u32)).into_owned(),
+            false => format!("part {part}"),
         };
-        let mut counts: HashMap<String, usize, FixedState> = HashMap::default();
-        for part in labels.names().flat_map(split) {
-            *counts.entry(part).or_default() += 1;
-        }
-        let shared = |part: &String| (2..labels.len()).contains(&counts[part]);
-        let (mut numbers, mut starts, mut list) = (Interner::default(), vec![0], Vec::new());
-        for name in labels.names() {
-            list.extend(
-                split(name)
-                    .iter()
-                    .filter(|part| shared(part))
-                    .map_while(|part| numbers.insert(part.as_bytes())),
-            );
-            starts.push(list.len() as u32);
-        }
-        let parts = if numbers.len() == 0 { None } else { Self::new(numbers.len(), starts, list).ok() };
-        parts.map(|parts| (parts, numbers))
+        (0..self.parts).map(name).collect()
     }
 
     /// From lists of parts: those of label `y` are `list[starts[y]..starts[y + 1]]`.
@@ -153,19 +163,6 @@ impl LabelParts {
         &self.list[self.starts[y] as usize..self.starts[y + 1] as usize]
     }
 
-    /// The names of the parts, if these labels have the parts that [`LabelParts::from_names`] finds; else their numbers.
-    pub fn names(&self, labels: &LabelSet) -> Vec<String> {
-        match Self::named(labels) {
-            Some((found, numbers)) if found.list == self.list && found.starts == self.starts => (0
-                ..self.parts as u32)
-                .map(|part| {
-                    String::from_utf8_lossy(numbers.keys().get(part).unwrap_or_default()).into_owned()
-                })
-                .collect(),
-            _ => (0..self.parts).map(|part| format!("part {part}")).collect(),
-        }
-    }
-
     /// Where the parts of each label begin: `L + 1` numbers.
     pub fn starts(&self) -> &[u32] {
         &self.starts
@@ -223,8 +220,6 @@ mod tests {
         let names = ["[/N][Nom]|O", "[/N][Acc]|O", "[/V][Pst.3Sg]|O", "[/V][Prs.3Sg]|B-LOC", "x_x|O"];
         let parts = LabelParts::from_names(&LabelSet::from_names(names)).unwrap();
         // N, O, V, 3Sg; x occurs twice, but in only one label
-        assert_eq!(parts.names(&LabelSet::from_names(names)), ["N", "O", "V", "3Sg"]);
-        assert_eq!(parts.names(&LabelSet::from_names(["a"])), ["part 0", "part 1", "part 2", "part 3"]);
         let of: Vec<_> = (0..5).map(|y| parts.of(y).to_vec()).collect();
         assert_eq!(of, [vec![0, 1], vec![0, 1], vec![2, 3, 1], vec![2, 3], vec![1]]);
         assert_eq!((parts.labels(), parts.parts(), parts.columns()), (5, 4, 9));

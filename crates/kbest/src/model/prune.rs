@@ -7,8 +7,8 @@ use crate::feature::{Dictionary, Extractor, FeatureId};
 impl Model {
     /// The model without weights whose absolute value is below `threshold`, and without features that have no weights
     /// left; also returns the number of weights removed. With threshold 0 every score stays the same. Scores of first
-    /// and last labels are kept, and so are features that are words of the training data, which distinguish known words
-    /// from unknown ones ([`Extractor::knows_word`]).
+    /// and last labels are kept. In models of earlier versions, so are features that are words of the training data, which
+    /// distinguish known words from unknown ones there ([`Extractor::knows_word`]).
     ///
     /// # Errors
     /// [`Error::Argument`] for an ensemble that votes, and for support tokens.
@@ -26,7 +26,8 @@ impl Model {
         let node_keys = kept_keys(old.nodes(), |id, key| {
             let row = self.nodes().row(id);
             let kept = || row.iter().filter(|&(_, weight)| is_kept(weight));
-            let stays = kept().next().is_some() || old.source().is_word_key(key);
+            let tells_known_words = old.seen_words().is_none() && old.source().is_word_key(key);
+            let stays = kept().next().is_some() || tells_known_words;
             if stays {
                 nodes.push(kept())?;
             }
@@ -49,7 +50,8 @@ impl Model {
             edge_keys,
             old.frequent_words().clone(),
             old.columns(),
-        );
+        )
+        .with_seen_words(old.seen_words().cloned());
         let model = Model::new(ModelParts {
             label_parts: self.label_parts().cloned(),
             start: self.start().map(<[f32]>::to_vec),

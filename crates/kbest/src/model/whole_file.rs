@@ -109,6 +109,18 @@ fn prefix_of(path: &Path) -> String {
     format!(".{}.", name.chars().take(LONGEST).collect::<String>())
 }
 
+/// The error without the temporary name, which nobody has asked for.
+fn without_temporary_name(error: &io::Error, path: &Path) -> io::Error {
+    let folder = folder_of(path);
+    let inner = error.get_ref().and_then(|inner| inner.source());
+    let problem = match inner {
+        _ if !folder.exists() => format!("there is no folder {}", folder.display()),
+        Some(inner) => inner.to_string(),
+        None => return error.kind().into(),
+    };
+    io::Error::new(error.kind(), problem)
+}
+
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     remove_parts(path, is_abandoned);
     let prefix = format!("{}{}-", prefix_of(path), std::process::id());
@@ -120,7 +132,7 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
         // The permissions of any newly created file; the user's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let file = builder.tempfile_in(folder_of(path))?;
+    let file = builder.tempfile_in(folder_of(path)).map_err(|error| without_temporary_name(&error, path))?;
     // Held until the process ends, however it ends: whoever can lock it knows that nobody is writing it. Where files cannot be
     // locked, it remains unlocked.
     let _ = file.as_file().try_lock();

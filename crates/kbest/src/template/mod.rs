@@ -9,9 +9,20 @@
 //! **Same as CRF++**, except that rows may be any distance away (there: 8) and lines of any length, and that `%x[,]` is
 //! rejected where CRF++ silently reads zeros.
 //!
+//! **More than CRF++**: four further macros, which [`Template::parse_crfpp`] refuses.
+//!
+//! | macro | is replaced by |
+//! |---|---|
+//! | `%prefix[row,column,length]` | the first `length` characters of the cell |
+//! | `%suffix[row,column,length]` | its last `length` characters |
+//! | `%shape[row,column]` | its shape: `X` for capitals, `x` for other letters, `d` for digits, a run counting once: `McX-12` is `XxX-d` |
+//! | `%fold[row,column]` | the cell in lower case, every digit as `0` |
+//!
+//! Where a cell has fewer than `length` characters, the whole line makes no feature. Outside the sequence they read `_B-1` and
+//! so on.
+//!
 //! **Cost.** Parsed once into a flat program; an expansion copies bytes into the caller's buffer and allocates nothing
-//! once that has grown. **When not.** Templates cannot express prefixes, suffixes and shapes: supply them as columns,
-//! or use a preset.
+//! once that has grown. **When not.** A [preset](crate::feature::Preset) needs no template, and can be added to one.
 //!
 //! ```
 //! use kbest::{Sequence, Template};
@@ -24,17 +35,21 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
+mod cell;
 mod parse;
 
+pub(crate) use cell::{prefixes, push_boundary, push_folded, push_shape, suffixes};
+
 use crate::sequence::Sequence;
+use cell::Take;
 
 /// A piece of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     /// Copied unchanged.
     Text(Box<[u8]>),
-    /// Replaced by a cell.
-    Cell { row: isize, column: usize },
+    /// Replaced by a cell, or what is taken from it.
+    Cell { row: isize, column: usize, take: Take },
 }
 
 /// One line of a template.
@@ -91,36 +106,24 @@ impl Rule {
     }
 
     /// Appends the feature of position `t` to `out`. A column that a position does not have reads as empty: compare
-    /// [`Rule::columns`] with the sequence first.
+    /// [`Rule::columns`] with the sequence first. Returns false if the rule makes no feature there, because a cell is shorter
+    /// than the affix it asks for.
     #[inline]
-    pub fn expand(&self, sequence: &Sequence, t: usize, out: &mut Vec<u8>) {
-        for part in &self.parts {
-            match part {
-                Part::Text(text) => out.extend_from_slice(text),
-                Part::Cell { row, column } => expand_cell(sequence, t, *row, *column, out),
+    pub fn expand(&self, sequence: &Sequence, t: usize, out: &mut Vec<u8>) -> bool {
+        self.parts.iter().all(|part| match *part {
+            Part::Text(ref text) => {
+                out.extend_from_slice(text);
+                true
             }
+            Part::Cell { row, column, take } => cell::expand(sequence, t, (row, column, take), out),
+        })
+    }
+
+    /// What every feature of the rule begins with: the text before its first macro.
+    pub fn name(&self) -> &[u8] {
+        match self.parts.first() {
+            Some(Part::Text(text)) => text,
+            _ => b"",
         }
     }
-}
-
-fn expand_cell(sequence: &Sequence, t: usize, row: isize, column: usize, out: &mut Vec<u8>) {
-    match t.checked_add_signed(row) {
-        Some(at) if at < sequence.len() => {
-            out.extend_from_slice(sequence.cell(at, column).unwrap_or("").as_bytes());
-        }
-        Some(at) => push_boundary(b'+', at - sequence.len() + 1, out),
-        None => push_boundary(b'-', row.unsigned_abs() - t, out),
-    }
-}
-
-/// The name of the position `distance` outside the sequence.
-pub(crate) fn push_boundary(sign: u8, distance: usize, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[b'_', b'B', sign]);
-    let start = out.len();
-    let mut rest = distance;
-    while rest > 0 {
-        out.push(b'0' + (rest % 10) as u8);
-        rest /= 10;
-    }
-    out[start..].reverse();
 }

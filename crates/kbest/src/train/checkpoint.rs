@@ -9,11 +9,14 @@ use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
 use std::sync::Arc;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"kbestck1");
+const MAGIC: u64 = u64::from_le_bytes(*b"kbestck2");
 
-/// Whether these are the first bytes of a checkpoint.
+/// How checkpoints of every version begin.
+const ANY_VERSION: &[u8] = b"kbestck";
+
+/// Whether these are the first bytes of a checkpoint, of whatever version.
 pub fn is_checkpoint(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC.to_le_bytes())
+    bytes.starts_with(ANY_VERSION)
 }
 
 /// A hash of bytes that is the same everywhere (FNV-1a).
@@ -150,6 +153,8 @@ pub fn save_checkpoint(fingerprint: u64, standing: &Standing, trainer: &(impl Tr
     state.number(standing.best.unwrap_or(f64::NAN));
     state.number(standing.since_best as u64);
     state.number(u64::from(standing.converged));
+    state.number(standing.loss);
+    state.number(standing.loss_at_best);
     trainer.save(&mut state);
     let mut bytes = state.into_bytes();
     let checksum = Fingerprint::new().add(&bytes).0;
@@ -171,7 +176,9 @@ pub fn load_checkpoint(
     let (content, checksum) = bytes.split_last_chunk().ok_or_else(|| damaged("too few bytes"))?;
     let mut state = StateReader::new(content);
     if state.number::<u64>()? != MAGIC {
-        return Err(damaged("another kind of file"));
+        let other =
+            if is_checkpoint(bytes) { "one of another version of kbest" } else { "another kind of file" };
+        return Err(damaged(other));
     }
     if Fingerprint::new().add(content).0 != u64::from_le_bytes(*checksum) {
         return Err(damaged("bytes that do not match their checksum"));
@@ -189,6 +196,8 @@ pub fn load_checkpoint(
         best: Some(state.number::<f64>()?).filter(|best| !best.is_nan()),
         since_best: state.number::<u64>()? as usize,
         converged: state.number::<u64>()? != 0,
+        loss: state.number()?,
+        loss_at_best: state.number()?,
     };
     trainer.restore(&mut state)?;
     if state.is_done() { Ok(standing) } else { Err(damaged("more bytes after it")) }

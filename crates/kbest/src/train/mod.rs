@@ -46,6 +46,7 @@ mod checkpoint;
 mod crf;
 mod dual;
 pub mod family;
+mod feature_sets;
 mod hmm;
 mod max_margin;
 mod perceptron;
@@ -75,7 +76,10 @@ pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use product::Product;
 pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Optimizer, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
-pub use schedule::{EpochEnd, OnHeldOut, Schedule, Standing, accuracy, segment_accuracy};
+pub use schedule::{
+    End, EpochEnd, HeldOut, Measure, OnHeldOut, Schedule, Standing, accuracy, held_out, segment_accuracy,
+    segment_held_out,
+};
 pub use segments::{
     SegmentExample, SegmentFamilyMemory, SegmentLayout, SegmentOptions, SegmentParameter, SegmentPoint,
     SegmentSums, SegmentTrainingSet, SegmentWeights, SegmentsFrom, SpanFeatures,

@@ -1,8 +1,9 @@
 //! What training yields: a model of positions or of segments.
 
-use super::{accuracy, segment_accuracy};
+use super::{HeldOut, Measure, held_out, segment_held_out};
 use crate::columns::TextFormat;
 use crate::error::Result;
+use crate::evaluate::Spans;
 use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
 use std::path::Path;
@@ -40,11 +41,11 @@ pub trait Product: Sized + Send + Sync + 'static {
     /// As for [`Model::from_bytes`].
     fn from_bytes(bytes: &[u8], name: &str) -> Result<Self>;
 
-    /// The share of positions that it labels correctly.
+    /// How good it is on held-out data.
     ///
     /// # Errors
     /// Errors of tagging.
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64>;
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut>;
 
     /// The model with remarks on its origin.
     ///
@@ -74,8 +75,10 @@ impl Product for Model {
         Model::from_bytes(bytes, name)
     }
 
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-        accuracy(model, sequences, threads)
+    /// Labels that follow no scheme have spans only if these are asked for: runs of one label.
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut> {
+        let runs = (by == Measure::SpanF1).then_some(Spans::Runs);
+        held_out(model, sequences, threads, Spans::detect(model.labels().names()).or(runs))
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {
@@ -106,8 +109,8 @@ impl Product for SegmentModel {
         SegmentModel::from_bytes(bytes, name)
     }
 
-    fn accuracy(model: &Arc<Self>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-        segment_accuracy(model, sequences, threads)
+    fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, _: Measure) -> Result<HeldOut> {
+        segment_held_out(model, sequences, threads)
     }
 
     fn with_about(self, text: TextFormat, about: Vec<(String, String)>) -> Result<Self> {

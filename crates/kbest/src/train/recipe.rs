@@ -6,7 +6,7 @@
 //! [`Crf`] and the others.
 //!
 //! ```
-//! use kbest::train::{Algorithm, Recipe, Schedule, Standing, TrainingSet};
+//! use kbest::train::{Algorithm, Recipe, Standing, TrainingSet};
 //! use kbest::{Error, Sequence};
 //! use std::sync::Arc;
 //!
@@ -20,29 +20,30 @@
 //! let features = recipe.feature_source(None, None, &[sequence.clone()], false)?;
 //! let data = Arc::new(TrainingSet::new(&[sequence], features, 1)?);
 //! let mut trainer = recipe.trainer(&data)?;
-//! let schedule = Schedule { epochs: recipe.default_epochs(), patience: 5 };
-//! schedule.run(&mut *trainer, Standing::default(), None, &mut |_| (), |_, _| Ok::<_, Error>(()))?;
+//! recipe.schedule().run(&mut *trainer, Standing::default(), None, &mut |_| (), |_, _| Ok::<_, Error>(()))?;
 //! assert_eq!(trainer.model()?.labels().len(), 2);
 //! # Ok::<(), Error>(())
 //! ```
 
 use super::{
     Averaging, BaumWelch, BaumWelchOptions, Crf, CrfOptions, DualOptions, DualTrainingSet, Hmm, HmmOptions,
-    MaxMargin, MaxMarginOptions, Optimiser, Perceptron, PerceptronOptions, Rescaling, SegmentTrainingSet,
-    Trainer, TrainingSet, Update,
+    MaxMargin, MaxMarginOptions, Optimiser, Perceptron, PerceptronOptions, Rescaling, Schedule,
+    SegmentTrainingSet, Trainer, TrainingSet, Update,
 };
 use crate::decode::Decoder;
 use crate::error::{Error, Result};
 use crate::feature::token::StandardKernel;
-use crate::feature::{FeatureSource, Numbers, Preset};
 use crate::model::{Model, SegmentModel};
 use crate::segment::SegmentDecoder;
 use crate::sequence::Sequence;
-use crate::template::Template;
 use std::sync::Arc;
 
 /// More threads than this are taken for a slip of the finger: each has its own memory.
 pub const MOST_THREADS: usize = 1024;
+
+/// Where each step of training sees all data, a loss stands still if it has fallen by at most this share of itself since the
+/// best epoch. (Measured: see benchmarks.)
+const STILL: f64 = 0.005;
 
 /// A trainer of text models.
 pub type AnyTrainer = dyn Trainer<Model = Model>;
@@ -192,7 +193,7 @@ impl Loss {
     }
 }
 
-fn by_name<T: Copy>(what: &'static str, names: &[(&'static str, T)], name: &str) -> Result<T> {
+pub(super) fn by_name<T: Copy>(what: &'static str, names: &[(&'static str, T)], name: &str) -> Result<T> {
     let found = names.iter().find(|(known, _)| *known == name);
     found.map(|&(_, value)| value).ok_or_else(|| {
         let expected = names.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
@@ -200,7 +201,7 @@ fn by_name<T: Copy>(what: &'static str, names: &[(&'static str, T)], name: &str)
     })
 }
 
-fn name_in<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+pub(super) fn name_in<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
@@ -375,43 +376,69 @@ impl Recipe {
         }
     }
 
-    /// Where features come from: the algorithm's own ones, those asked for, else what suits the data. `is_items` says that
-    /// the cells of the sequences are features themselves.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the algorithm has its own features, or the template wants more columns than there are;
-    /// [`Error::UnknownName`]; errors of [`Numbers::fit`].
-    pub fn feature_source(
-        &self,
-        template: Option<Template>,
-        features: Option<&str>,
-        sequences: &[Sequence],
-        is_items: bool,
-    ) -> Result<FeatureSource> {
-        if matches!(self.algorithm, Algorithm::Hmm | Algorithm::BaumWelch) {
-            let given = template.map(|_| "template").or(features.map(|_| "features"));
-            return match given {
-                None => Ok(FeatureSource::Preset(Preset::Hmm)),
-                Some(option) => {
-                    let expected = "an algorithm without features of its own";
-                    Err(Error::argument(option, expected, self.algorithm.name()))
-                }
-            };
-        }
-        let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
-        match (template, features) {
-            (Some(template), _) if template.columns() > columns && !is_items => {
-                let expected =
-                    format!("column numbers below {columns} (the data's columns without the label)");
-                Err(Error::argument("template", expected, template.columns() - 1))
+    /// Whether each step of training sees all data.
+    fn is_batch(&self) -> bool {
+        Algorithm::CRF.contains(&self.algorithm) && self.optimizer.unwrap_or_default() == Optimizer::Lbfgs
+    }
+
+    /// How long to train, usually: [`Recipe::default_epochs`] at most. With held-out data, training stops after five epochs
+    /// without improvement; where each step sees all data, after ten, and only once the loss stands still, too.
+    pub fn schedule(&self) -> Schedule {
+        let usual = Schedule { epochs: self.default_epochs(), ..Schedule::default() };
+        if self.is_batch() { Schedule { patience: 10, still: Some(STILL), ..usual } } else { usual }
+    }
+
+    /// What the loss is that training reports after each epoch.
+    pub fn loss_means(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::Crf | Algorithm::SemiCrf => {
+                "minus the log-likelihood of the right labels, plus the penalty for large weights"
             }
-            (Some(template), _) => Ok(FeatureSource::Template(template)),
-            (None, Some("numbers")) => Ok(FeatureSource::Numbers(Numbers::fit(sequences)?)),
-            (None, Some(name)) => Ok(FeatureSource::Preset(Preset::by_name(name)?)),
-            (None, None) if is_items => Ok(FeatureSource::Items),
-            (None, None) if columns > 1 => Ok(FeatureSource::Preset(Preset::Columns)),
-            (None, None) => Ok(FeatureSource::Preset(Preset::Words)),
+            Algorithm::Hmm => "minus the log-likelihood of words and labels",
+            Algorithm::BaumWelch => "minus the log-likelihood of the words",
+            Algorithm::Dual if self.is_max_margin() => {
+                "the duality gap: how far the objective may be from its best"
+            }
+            _ => "the number of sequences that were not all right when they were learnt from",
         }
+    }
+
+    /// The algorithm, and the options that were given, as users type them. What has no effect on the model is left out.
+    pub fn as_typed(&self) -> String {
+        let mut typed = format!("--algorithm {}", self.algorithm.name());
+        let mut add = |name: &str, value: Option<String>| {
+            typed.extend(value.map(|value| format!(" --{name} {value}")));
+        };
+        fn shown<T: ToString>(value: &Option<T>) -> Option<String> {
+            value.as_ref().map(T::to_string)
+        }
+        let seeded = !matches!(self.algorithm, Algorithm::Hmm) && !self.is_batch();
+        add("seed", seeded.then(|| self.seed.to_string()));
+        add("threads", shown(&self.threads).filter(|_| !Algorithm::CRF.contains(&self.algorithm)));
+        add("decoder", self.decoder.clone());
+        add("longest", shown(&self.longest));
+        add("optimizer", self.optimizer.map(|optimizer| optimizer.name().to_owned()));
+        add("c1", shown(&self.c1));
+        add("c2", shown(&self.c2));
+        add("rate", shown(&self.rate));
+        add("batch", shown(&self.batch));
+        add("smoothing", shown(&self.smoothing));
+        add("states", shown(&self.states));
+        add("kernel", self.kernel.clone());
+        add("loss", self.loss.map(|loss| loss.name().to_owned()));
+        add("C", shown(&self.c));
+        add("gap", shown(&self.gap));
+        add("budget", shown(&self.budget));
+        for (name, given) in [
+            ("all-states", self.all_states),
+            ("all-transitions", self.all_transitions),
+            ("no-averaging", self.no_averaging),
+        ] {
+            if given {
+                typed.push_str(&format!(" --{name}"));
+            }
+        }
+        typed
     }
 
     /// The trainer for sequences without labels.

@@ -1,12 +1,15 @@
 //! The schedule of epochs: when to stop, and which model to keep.
 //!
-//! Without held-out data the model of the last epoch is kept; with it, the model with the highest accuracy on it, and
-//! training stops after a few epochs in a row without improvement.
+//! Without held-out data the model of the last epoch is kept; with it, the model that does best on it. Training stops after a
+//! few epochs in a row without improvement there. An optimiser that sees all data in each step, as L-BFGS does, may stand still on
+//! the held-out data for many epochs while its loss still falls, and improve again: for those, the loss must stand still, too
+//! ([`Schedule::still`]). [`Recipe::schedule`](super::Recipe::schedule) knows what suits an algorithm.
 
 use super::{EpochReport, OnProgress, Trainer};
 use crate::error::{Error, Result};
-use crate::label::LabelId;
+use crate::evaluate::{Evaluation, Spans};
 use crate::model::{Model, SegmentModel};
+use crate::scheme::Spelling;
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
 use std::panic::resume_unwind;
@@ -14,28 +17,110 @@ use std::sync::Arc;
 use std::thread;
 
 /// How long to train.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// At most this many epochs.
     pub epochs: usize,
     /// Stop after this many epochs in a row without improvement on the held-out data.
     pub patience: usize,
+    /// If given, do so only if the loss has fallen by at most this share of itself since the best epoch.
+    pub still: Option<f64>,
+    /// What improvement on the held-out data is.
+    pub by: Measure,
 }
 
-/// Measures a model on held-out data: larger is better.
-pub type OnHeldOut<'a, M> = &'a mut dyn FnMut(&Arc<M>) -> Result<f64>;
+impl Default for Schedule {
+    /// Ten epochs; with held-out data, until accuracy has not improved for five of them.
+    fn default() -> Self {
+        Schedule { epochs: 10, patience: 5, still: None, by: Measure::Accuracy }
+    }
+}
+
+/// What says which of two models is better on held-out data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// The share of positions with the right label.
+    #[default]
+    Accuracy,
+    /// The F1 of spans.
+    SpanF1,
+}
+
+impl Measure {
+    /// Both, by the names that users type.
+    pub const NAMES: [(&'static str, Measure); 2] =
+        [("accuracy", Measure::Accuracy), ("f1", Measure::SpanF1)];
+
+    /// The measure with this name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn by_name(name: &str) -> Result<Self> {
+        super::recipe::by_name("measure", &Self::NAMES, name)
+    }
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        super::recipe::name_in(&Self::NAMES, self)
+    }
+}
+
+/// How good a model is on held-out data.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct HeldOut {
+    /// The share of positions with the right label.
+    pub accuracy: f64,
+    /// The F1 of spans, if labels spell spans.
+    pub span_f1: Option<f64>,
+}
+
+impl HeldOut {
+    fn by(&self, measure: Measure) -> Result<f64> {
+        match measure {
+            Measure::Accuracy => Ok(self.accuracy),
+            Measure::SpanF1 => self
+                .span_f1
+                .ok_or_else(|| Error::argument("held-out data", "spans, to choose by their F1", "none")),
+        }
+    }
+}
+
+/// Measures a model on held-out data.
+pub type OnHeldOut<'a, M> = &'a mut dyn FnMut(&Arc<M>) -> Result<HeldOut>;
 
 /// The progress of training: what a resumed run needs in addition to the trainer's own state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Standing {
     /// Epochs done.
     pub epochs: usize,
-    /// The best accuracy on the held-out data, if there is any.
+    /// The best result on the held-out data, by the schedule's measure, if there is any.
     pub best: Option<f64>,
     /// Epochs since the best one.
     pub since_best: usize,
     /// Whether another epoch would change nothing.
     pub converged: bool,
+    /// The loss of the last epoch.
+    pub loss: f64,
+    /// The loss of the best epoch.
+    pub loss_at_best: f64,
+}
+
+impl Standing {
+    /// The epoch whose model is kept: the best one on held-out data, else the last.
+    pub fn kept(&self) -> usize {
+        if self.best.is_some() { self.epochs - self.since_best.min(self.epochs) } else { self.epochs }
+    }
+}
+
+/// Why training is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The trainer has converged.
+    Converged,
+    /// There was no improvement on the held-out data for too long.
+    NoImprovement,
+    /// All epochs are done.
+    Epochs,
 }
 
 /// The results after an epoch.
@@ -45,17 +130,29 @@ pub struct EpochEnd<'a, M> {
     pub report: EpochReport,
     /// The progress of training.
     pub standing: Standing,
-    /// Accuracy on the held-out data.
-    pub dev_accuracy: Option<f64>,
+    /// How good the model is on the held-out data.
+    pub held_out: Option<HeldOut>,
     /// The model, if it is the best so far on the held-out data.
     pub best_model: Option<&'a M>,
 }
 
 impl Schedule {
+    /// Why to stop here; `None` if there is more to do.
+    pub fn end(&self, standing: &Standing) -> Option<End> {
+        let gained = standing.loss_at_best - standing.loss;
+        let is_still = self.still.is_none_or(|share| gained <= share * standing.loss.abs());
+        let tired = standing.best.is_some() && standing.since_best >= self.patience.max(1) && is_still;
+        match standing {
+            Standing { converged: true, .. } => Some(End::Converged),
+            _ if tired => Some(End::NoImprovement),
+            _ if standing.epochs >= self.epochs => Some(End::Epochs),
+            _ => None,
+        }
+    }
+
     /// Whether to stop here.
     pub fn is_over(&self, standing: &Standing) -> bool {
-        let tired = standing.best.is_some() && standing.since_best >= self.patience.max(1);
-        standing.epochs >= self.epochs || standing.converged || tired
+        self.end(standing).is_some()
     }
 
     /// Trains from the current progress until it is time to stop. With held-out data, `measure` returns how good a
@@ -75,20 +172,23 @@ impl Schedule {
             let report = trainer.epoch(on_progress)?;
             standing.epochs += 1;
             standing.converged = report.converged;
+            standing.loss = report.loss;
             let mut best_model = None;
-            let mut dev_accuracy = None;
+            let mut held_out = None;
             if let Some(measure) = &mut measure {
                 let model = Arc::new(trainer.model()?);
-                let accuracy = measure(&model)?;
-                dev_accuracy = Some(accuracy);
-                if standing.best.is_none_or(|best| accuracy > best) {
-                    (standing.best, standing.since_best) = (Some(accuracy), 0);
+                let found = measure(&model)?;
+                let result = found.by(self.by)?;
+                held_out = Some(found);
+                if standing.best.is_none_or(|best| result > best) {
+                    (standing.best, standing.since_best) = (Some(result), 0);
+                    standing.loss_at_best = report.loss;
                     best_model = Some(model);
                 } else {
                     standing.since_best += 1;
                 }
             }
-            let end = EpochEnd { report, standing, dev_accuracy, best_model: best_model.as_deref() };
+            let end = EpochEnd { report, standing, held_out, best_model: best_model.as_deref() };
             on_epoch(&end, trainer)?;
         }
         Ok(standing)
@@ -100,15 +200,7 @@ impl Schedule {
 /// # Errors
 /// Errors of tagging.
 pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-    share_of_right(sequences, threads, || {
-        let mut tagger = Tagger::new(model.clone());
-        move |sequence: &Sequence| {
-            let model = tagger.model().clone();
-            let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
-            let right = |&(t, &y): &(usize, &LabelId)| model.labels().name(y) == sequence.label(t);
-            Ok(labels.iter().enumerate().filter(right).count())
-        }
-    })
+    Ok(held_out(model, sequences, threads, None)?.accuracy)
 }
 
 /// The same for a model of segments.
@@ -116,35 +208,75 @@ pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> R
 /// # Errors
 /// Errors of tagging.
 pub fn segment_accuracy(model: &Arc<SegmentModel>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-    share_of_right(sequences, threads, || {
-        let mut tagger = SegmentTagger::new(model.clone());
-        move |sequence: &Sequence| {
-            let segments = tagger.tag(sequence, 1)?.best().to_vec();
-            let labels = tagger.spell(&segments);
-            Ok((0..sequence.len()).filter(|&t| sequence.label(t) == Some(labels[t])).count())
+    Ok(segment_held_out(model, sequences, threads)?.accuracy)
+}
+
+/// How good the model is on these sequences; spans are counted if `spans` says how to find them.
+///
+/// # Errors
+/// Errors of tagging.
+pub fn held_out(
+    model: &Arc<Model>,
+    sequences: &[Sequence],
+    threads: usize,
+    spans: Option<Spans>,
+) -> Result<HeldOut> {
+    evaluate(sequences, threads, spans, || {
+        let mut tagger = Tagger::new(model.clone());
+        move |sequence: &Sequence, evaluation: &mut Evaluation, gold: &[&str]| {
+            let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
+            let names = labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
+            evaluation.add(gold, &names.collect::<Vec<_>>())
         }
     })
 }
 
-/// The share of positions that are right; each thread makes a function that counts those of a sequence.
-fn share_of_right<C: FnMut(&Sequence) -> Result<usize>>(
+/// The same for a model of segments, which knows what its spans are.
+///
+/// # Errors
+/// Errors of tagging.
+pub fn segment_held_out(
+    model: &Arc<SegmentModel>,
     sequences: &[Sequence],
     threads: usize,
-    count: impl Fn() -> C + Sync,
-) -> Result<f64> {
-    let right = |part: &[Sequence]| {
-        let mut count = count();
-        part.iter().try_fold(0, |sum, sequence| Ok(sum + count(sequence)?))
+) -> Result<HeldOut> {
+    let spans = match model.spelling() {
+        Spelling::Runs(_) => Spans::Runs,
+        Spelling::Tags { tagging, .. } => Spans::Conlleval(tagging.layout),
+    };
+    evaluate(sequences, threads, Some(spans), || {
+        let mut tagger = SegmentTagger::new(model.clone());
+        move |sequence: &Sequence, evaluation: &mut Evaluation, gold: &[&str]| {
+            let segments = tagger.tag(sequence, 1)?.best().to_vec();
+            evaluation.add(gold, &tagger.spell(&segments))
+        }
+    })
+}
+
+/// Evaluates on many threads; each makes a function that answers a sequence and adds it to the evaluation.
+fn evaluate<A: FnMut(&Sequence, &mut Evaluation, &[&str]) -> Result<()>>(
+    sequences: &[Sequence],
+    threads: usize,
+    spans: Option<Spans>,
+    answer: impl Fn() -> A + Sync,
+) -> Result<HeldOut> {
+    let measure = |part: &[Sequence]| {
+        let (mut answer, mut evaluation) = (answer(), Evaluation::new(spans));
+        for sequence in part {
+            let gold: Vec<&str> =
+                (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+            answer(sequence, &mut evaluation, &gold)?;
+        }
+        Ok::<_, Error>(evaluation)
     };
     let part = sequences.len().div_ceil(threads.max(1)).max(1);
-    let right: usize = thread::scope(|scope| {
-        let right = &right;
-        let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || right(part))).collect();
+    let mut whole = Evaluation::new(spans);
+    thread::scope(|scope| {
+        let measure = &measure;
+        let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || measure(part))).collect();
         parts
             .into_iter()
-            .map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .sum::<Result<_>>()
+            .try_for_each(|part| whole.merge(&part.join().unwrap_or_else(|panic| resume_unwind(panic))?))
     })?;
-    let all: usize = sequences.iter().map(Sequence::len).sum();
-    Ok(right as f64 / all.max(1) as f64)
+    Ok(HeldOut { accuracy: whole.tokens().share(), span_f1: whole.spans().map(|spans| spans.all.f1()) })
 }

@@ -443,3 +443,53 @@ fn words_of_the_training_data_are_known() {
     let items = ExtractorBuilder::new(FeatureSource::Items).freeze(1).extractor;
     assert_eq!(items.knows_word("The"), None);
 }
+
+/// A sum has the features of its parts, none twice: `columns` leaves the first column to `words`, `words` adds only pairs to
+/// `morphology`, and a bare `B` is the presets' label bigram.
+#[test]
+fn features_add_up() {
+    let rows = [["Old", "ADJ"], ["men", "NOUN"], ["sat", "VERB"]].map(|row| row.map(String::from).to_vec());
+    let sequence = as_sequence(&rows);
+    let names = |source: &FeatureSource| {
+        let mut builder = ExtractorBuilder::new(source.clone());
+        builder.observe(&sequence, &mut FeatureBuffer::new()).unwrap();
+        let extractor = builder.freeze(1).extractor;
+        assert_eq!(extractor.shared_edges().len(), 1, "{}", source.name());
+        extracted(&extractor, &sequence, &mut FeatureBuffer::new())
+    };
+    let [words, columns, morphology] =
+        [Preset::Words, Preset::Columns, Preset::Morphology].map(FeatureSource::Preset);
+    let template = |text: &str| FeatureSource::Template(Template::parse(text, "t").unwrap());
+    let plain = template("U1:%suffix[0,0,4]\nU2:%x[0,1]\nB\n");
+    let sum = |parts: &[&FeatureSource]| FeatureSource::sum(parts.iter().copied().cloned()).unwrap();
+    let added = |a: &FeatureSource, b: &FeatureSource, keeps: fn(&str) -> bool| {
+        let both = names(a).into_iter().zip(names(b));
+        both.map(|((mut nodes, edges), (more, _))| {
+            nodes.extend(more.into_iter().filter(|name| keeps(name)));
+            (nodes, edges)
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&sum(&[&words, &columns])), added(&words, &columns, |name| !name.starts_with("c0")));
+    assert_eq!(names(&sum(&[&morphology, &words])), added(&morphology, &words, |name| name.contains("]|w[")));
+    assert_eq!(names(&sum(&[&plain, &columns])), added(&plain, &columns, |_| true));
+    let without_edges = template("U1:%x[0,0]\n");
+    assert_eq!(names(&sum(&[&without_edges, &words]))[1].1, ["B"], "presets bring label bigrams");
+    assert_eq!(names(&plain)[0].0, ["U2:ADJ"], "no suffix of four characters");
+
+    let source = sum(&[&plain, &words, &columns]);
+    let mut builder = ExtractorBuilder::new(source);
+    builder.observe(&sequence, &mut FeatureBuffer::new()).unwrap();
+    let extractor = builder.freeze(1).extractor;
+    let kinds: Vec<(String, usize)> =
+        extractor.kinds().into_iter().map(|kind| (kind.name, kind.features)).collect();
+    assert_eq!(
+        kinds.iter().map(|kind| kind.1).sum::<usize>(),
+        extractor.nodes().len() + extractor.edges().len()
+    );
+    for (name, count) in
+        [("U2:%x[0,1]", 3), ("word pairs", 6), ("prefixes", 9), ("cells of column 2", 15), ("label pairs", 1)]
+    {
+        assert!(kinds.contains(&(name.to_owned(), count)), "{name}: {kinds:?}");
+    }
+}

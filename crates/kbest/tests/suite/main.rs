@@ -20,6 +20,7 @@ mod features;
 mod funnel_page;
 mod fuzz_replay;
 mod held_lattices;
+mod huang_paper;
 mod import;
 mod import_fixtures;
 mod k_best;

@@ -183,7 +183,9 @@ fn sums_have_one_order() {
             }
         }
         let mut trainer = Sharded::new(plan.clone(), ByHand(plan.clone(), bytes.clone())).unwrap();
-        (0..3).for_each(|_| drop(trainer.epoch(&mut |_| ()).unwrap()));
+        for _ in 0..3 {
+            trainer.epoch(&mut |_| ()).unwrap();
+        }
         assert!(trainer.model().unwrap().to_bytes().unwrap() == trained(&plan, &bytes, 2, 3), "{algorithm}");
     }
 }

@@ -5,8 +5,8 @@ use kbest::feature::{FeatureSource, Preset};
 use kbest::model::Model;
 use kbest::synthetic::Language;
 use kbest::train::{
-    Averaging, Perceptron, PerceptronOptions, Schedule, Standing, Trainer, TrainingSet, Update, fingerprint,
-    load_checkpoint, save_checkpoint,
+    Algorithm, Averaging, End, Optimizer, Perceptron, PerceptronOptions, Recipe, Schedule, Standing, Trainer,
+    TrainingSet, Update, fingerprint, load_checkpoint, save_checkpoint,
 };
 use kbest::{Decoder, Error, Sequence, Tagger, Template};
 use std::sync::Arc;
@@ -168,7 +168,14 @@ fn a_resumed_run_goes_on_as_if_never_stopped() {
         let expected = trained(&data, options.clone(), 4);
         let stopped = trained(&data, options.clone(), 2);
         let key = fingerprint(&data, "options");
-        let standing = Standing { epochs: 2, best: Some(0.5), since_best: 1, converged: false };
+        let standing = Standing {
+            epochs: 2,
+            best: Some(0.5),
+            since_best: 1,
+            loss: 7.5,
+            loss_at_best: 8.25,
+            ..Standing::default()
+        };
         let bytes = save_checkpoint(key, &standing, &stopped);
         let mut resumed = Perceptron::new(data.clone(), options.clone()).unwrap();
         assert_eq!(load_checkpoint("file", &bytes, key, &mut resumed).unwrap(), standing);
@@ -208,12 +215,12 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
     let (train, test) = corpus(40);
     let data = training_set(&train);
     let mut trainer = Perceptron::new(data.clone(), PerceptronOptions::default()).unwrap();
-    let schedule = Schedule { epochs: 50, patience: 2 };
-    let measure = &mut |model: &Arc<kbest::Model>| kbest::train::accuracy(model, &test, 2);
+    let schedule = Schedule { epochs: 50, patience: 2, ..Schedule::default() };
+    let measure = &mut |model: &Arc<kbest::Model>| kbest::train::held_out(model, &test, 2, None);
     let (mut best, mut announced, mut since) = (0.0, 0, 0);
     let standing = schedule
         .run(&mut trainer, Standing::default(), Some(measure), &mut |_| (), |end, _| {
-            let accuracy = end.dev_accuracy.unwrap();
+            let accuracy = end.held_out.unwrap().accuracy;
             since = if accuracy > best { 0 } else { since + 1 };
             assert_eq!(end.best_model.is_some(), accuracy > best);
             best = accuracy.max(best);
@@ -223,6 +230,37 @@ fn the_best_model_on_held_out_data_is_announced_and_patience_ends() {
         .unwrap();
     assert_eq!((standing.epochs, standing.best), (announced, Some(best)));
     assert!(standing.converged || standing.epochs == 50 || (since == 2 && standing.since_best == 2));
+}
+
+/// While the loss of a batch optimiser falls, standing still on the held-out data does not end training.
+#[test]
+fn patience_waits_for_the_loss() {
+    let batch = Schedule { epochs: 50, patience: 3, still: Some(0.01), ..Schedule::default() };
+    let standing = |since_best, loss| Standing {
+        epochs: 10,
+        best: Some(0.9),
+        since_best,
+        loss,
+        loss_at_best: 100.0,
+        ..Standing::default()
+    };
+    assert_eq!(batch.end(&standing(3, 90.0)), None);
+    assert_eq!(batch.end(&standing(2, 99.5)), None);
+    assert_eq!(batch.end(&standing(3, 99.5)), Some(End::NoImprovement));
+    assert_eq!(
+        batch.end(&standing(3, 101.0)),
+        Some(End::NoImprovement),
+        "a loss that rises stands still, too"
+    );
+    assert_eq!(Schedule { still: None, ..batch }.end(&standing(3, 90.0)), Some(End::NoImprovement));
+    assert_eq!(batch.end(&Standing { epochs: 50, ..standing(0, 90.0) }), Some(End::Epochs));
+    assert_eq!(batch.end(&Standing { converged: true, ..standing(0, 90.0) }), Some(End::Converged));
+    assert_eq!(standing(3, 90.0).kept(), 7);
+    assert_eq!(Standing { best: None, ..standing(3, 90.0) }.kept(), 10);
+    let lbfgs = Recipe { algorithm: Algorithm::Crf, ..Recipe::default() };
+    assert!(lbfgs.schedule().still.is_some() && Recipe::default().schedule().still.is_none());
+    let sgd = Recipe { optimizer: Some(Optimizer::Sgd), ..lbfgs };
+    assert!(sgd.schedule().still.is_none());
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub(crate) struct Passed<S> {
 }
 
 impl<S: Float> DegenerateLattice<S> {
-    /// One pass; nodes whose bound lies below the threshold are dropped on the way.
+    /// One pass; nodes whose bound lies below the threshold are dropped on the way. The caller counts the round, as the
+    /// papers do: a last pass that only repeats the judge's additions is none.
     pub(crate) fn pass(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -30,7 +31,6 @@ impl<S: Float> DegenerateLattice<S> {
         self.bounded |= direction == Direction::Backward;
         let threshold = self.bounded.then_some(threshold);
         self.direction = direction;
-        tally.round();
         match direction {
             Direction::Forward => self.forward(lattice, edges, threshold, tally),
             Direction::Backward => self.backward(lattice, edges, threshold, tally),

@@ -136,7 +136,7 @@ impl SegmentTrainingSet {
         if builder.source().wants_word_counts() {
             sequences.iter().for_each(|sequence| builder.count_words(sequence));
         }
-        let textual = !matches!(builder.source(), FeatureSource::Items | FeatureSource::Numbers(_));
+        let textual = builder.source().has_words();
         let mut buffers = Vec::new();
         for sequence in &sequences {
             let mut buffer = FeatureBuffer::new();

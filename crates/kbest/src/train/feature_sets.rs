@@ -1,0 +1,66 @@
+//! Which features a recipe learns from: a template, ready-made sets by name, several of them added, or what suits the data.
+
+use super::recipe::{Algorithm, Recipe};
+use crate::error::{Error, Result};
+use crate::feature::{FeatureSource, Numbers, Preset};
+use crate::sequence::Sequence;
+use crate::template::Template;
+
+/// The sets that users can ask for. (The features of hidden Markov models come with their algorithms.)
+const SETS: [&str; 4] = ["words", "morphology", "columns", "numbers"];
+
+impl Recipe {
+    /// Where features come from: the algorithm's own ones, those asked for, else what suits the data. `is_items` says that
+    /// the cells of the sequences are features themselves.
+    ///
+    /// `features` names sets joined by `+`, such as `words+columns`; a template is added to them. Without either, the set is
+    /// `words` for one column and `words+columns` for more.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the algorithm has its own features, the template wants more columns than there are, or sets cannot
+    /// be added ([`FeatureSource::sum`]); [`Error::UnknownName`]; errors of [`Numbers::fit`].
+    pub fn feature_source(
+        &self,
+        template: Option<Template>,
+        features: Option<&str>,
+        sequences: &[Sequence],
+        is_items: bool,
+    ) -> Result<FeatureSource> {
+        if matches!(self.algorithm, Algorithm::Hmm | Algorithm::BaumWelch) {
+            let given = template.map(|_| "template").or(features.map(|_| "features"));
+            return match given {
+                None => Ok(FeatureSource::Preset(Preset::Hmm)),
+                Some(option) => {
+                    let expected = "an algorithm without features of its own";
+                    Err(Error::argument(option, expected, self.algorithm.name()))
+                }
+            };
+        }
+        let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
+        if let Some(template) = template.as_ref().filter(|template| template.columns() > columns && !is_items)
+        {
+            let expected = format!("column numbers below {columns} (the data's columns without the label)");
+            return Err(Error::argument("template", expected, template.columns() - 1));
+        }
+        let named = match (features, &template) {
+            (Some(features), _) => features.split('+').collect(),
+            (None, Some(_)) => vec![],
+            (None, None) if is_items => return Ok(FeatureSource::Items),
+            (None, None) if columns > 1 => vec!["words", "columns"],
+            (None, None) => vec!["words"],
+        };
+        let named = named.into_iter().map(|name| by_name(name, sequences)).collect::<Result<Vec<_>>>()?;
+        FeatureSource::sum(template.map(FeatureSource::Template).into_iter().chain(named))
+    }
+}
+
+fn by_name(name: &str, sequences: &[Sequence]) -> Result<FeatureSource> {
+    if !SETS.contains(&name) {
+        let expected = format!("{}, or several joined by +", SETS.join(", "));
+        return Err(Error::UnknownName { what: "feature set", name: name.to_owned(), expected });
+    }
+    match name {
+        "numbers" => Ok(FeatureSource::Numbers(Numbers::fit(sequences)?)),
+        preset => Ok(FeatureSource::Preset(Preset::by_name(preset)?)),
+    }
+}
