@@ -84,7 +84,7 @@ def _send(df: Any, model: _Model, constraints: Any, decoder: str) -> Tuple[Tagge
     """Sends the model out, and the files of its constraints."""
     tagger = model if isinstance(model, Tagger) else Tagger.load(model)
     if constraints is not None or decoder != "auto":
-        tagger = tagger.using(constraints=constraints, decoder=decoder)
+        tagger = tagger.using(constraints=constraints, decoder=None if decoder == "auto" else decoder)
     rules = tuple(_rule(df, rule) for rule in tagger.constraints)
     return tagger, _Sent(_add_file(df, tagger.to_bytes()), rules, tagger.decoder)
 
