@@ -79,29 +79,33 @@ fn adds_up(report: &Value) -> usize {
 #[test]
 fn every_kind_of_model_is_explained() {
     let folder = Folder::new();
-    for (options, kind) in [
+    for (number, (options, kind)) in [
         (&[][..], "feature"),
         (&["--features", "morphology"], "label part"),
         (&["--algorithm", "crf"], "edge"),
-        (&["--algorithm", "hmm"], "start"),
+        (&["--algorithm", "hmm"], "end"),
         (&["--algorithm", "dual", "--kernel", "poly:2"], "support token"),
         (&["--algorithm", "semi"], "segment"),
-    ] {
-        folder.succeed(&[&["train", "train.tsv", "-m", "m.kbest", "--overwrite"], options].concat());
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let model = &*format!("{number}.kbest");
+        folder.succeed(&[&["train", "train.tsv", "-m", model], options].concat());
         let mut kinds = String::new();
         for sequence in ["1", "2"] {
-            let report = folder.json(&["-m", "m.kbest", "test.tsv", "--sequence", sequence, "--top", "40"]);
+            let report = folder.json(&["-m", model, "test.tsv", "--sequence", sequence, "--top", "40"]);
             assert!(adds_up(&report) > 0, "{options:?}");
             kinds += &report["columns"].to_string();
-            let few = folder.json(&["-m", "m.kbest", "test.tsv", "--sequence", sequence, "--top", "1"]);
+            let few = folder.json(&["-m", model, "test.tsv", "--sequence", sequence, "--top", "1"]);
             assert_eq!(adds_up(&few), adds_up(&report), "{options:?}: what is not listed is summed up");
-            let tagged = folder.succeed(&["tag", "-m", "m.kbest", "test.tsv"]);
+            let tagged = folder.succeed(&["tag", "-m", model, "test.tsv"]);
             let block = tagged.split("\n\n").nth(sequence.parse::<usize>().unwrap() - 1).unwrap();
             let names = block.lines().map(|line| line.rsplit('\t').next().unwrap());
             let ours = list(&report["paths"][0]["labels"]).iter();
             let ours = ours.map(|y| report["names"][y.to_string()].as_str().unwrap());
             assert!(names.eq(ours), "{options:?}: {tagged}");
-            let text = folder.succeed(&["explain", "-m", "m.kbest", "test.tsv", "--sequence", sequence]);
+            let text = folder.succeed(&["explain", "-m", model, "test.tsv", "--sequence", sequence]);
             assert!(text.contains("runner-up") && text.contains("probability"), "{text}");
         }
         assert!(kinds.contains(&format!("\"{kind}\"")), "{options:?}: no {kind} in {kinds}");

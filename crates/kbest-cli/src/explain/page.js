@@ -22,7 +22,7 @@ function num(x) {
   if (x === null) return "−∞";
   const size = Math.abs(x);
   if (size >= 1e6) return x.toExponential(3).replace("-", "−");
-  const text = size >= 100 ? x.toFixed(1) : size >= 1 ? x.toFixed(2) : size >= 0.001 || size === 0 ? x.toFixed(3) : x.toExponential(1);
+  const text = size >= 100 ? x.toFixed(2) : size >= 1 ? x.toFixed(2) : size >= 0.001 || size === 0 ? x.toFixed(3) : x.toExponential(1);
   return text.replace("-", "−");
 }
 const signed = x => (x > 0 ? "+" : "") + num(x);
@@ -36,14 +36,16 @@ const name = y => D.names[y] ?? String(y);
 // Control characters and marks of direction would disturb the text around them.
 const visible = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, c => "\\u{" + c.codePointAt(0).toString(16) + "}");
 const token = t => D.tokens ? visible(D.tokens[t]) : "position " + (t + 1);
+const word = (t, most) => D.tokens ? cut(token(t), most) : ""; // beside the number of the position
 const label = y => visible(name(y));
+const file = path => visible(path.split(/[\\/]/).pop());
 const column = t => D.columns[t].vertices;
 const probability = (t, y) => { const v = column(t).find(v => v[0] === y); return v ? v[4] : 0; };
 
 // ---- summary -------------------------------------------------------------------------------------------------------
 function facts() {
-  byId("title").textContent = D.tokens && T ? cut(D.tokens.map(visible).join(" "), 110) : "Sequence " + D.sequence + " of " + visible(D.file);
-  byId("subtitle").textContent = "sequence " + whole(D.sequence) + " of " + visible(D.file) + (D.model ? ", labelled by " + visible(D.model) : ", scores");
+  byId("title").textContent = D.tokens && T ? cut(D.tokens.map(visible).join(" "), 110) : "Sequence " + whole(D.sequence) + " of " + file(D.file);
+  byId("subtitle").textContent = "sequence " + whole(D.sequence) + " of " + file(D.file) + (D.model ? ", labelled by " + file(D.model) : ", scores without a model");
   document.title = "kbest explain: " + cut(byId("title").textContent, 60);
   const opened = D.columns.reduce((sum, c) => sum + c.opened, 0), all = T * D.labels;
   const fact = (id, value, what, strong) =>
@@ -160,7 +162,7 @@ function draw() {
   for (let t = from; t < to; t++) {
     back.append(svg("rect", { class: "column" + (t === state.t ? " chosen" : ""), x: X(t) - 15, y: 0, width: COLUMN, height, onclick: () => choose(t) }));
     const count = D.columns[t];
-    heads.append(svg("text", { class: "head", x: X(t), y: 20 }, cut(token(t), LETTERS + 2)),
+    heads.append(svg("text", { class: "head", x: X(t), y: 20 }, D.tokens ? cut(token(t), LETTERS + 2) : whole(t + 1)),
       svg("text", { class: "sub", x: X(t), y: 36 }, traced ? whole(count.opened) + " opened" : String(t + 1)));
     if (D.segments) continue;
     const list = drawnColumns[t];
@@ -292,7 +294,7 @@ function position() {
     const [kind, at, which, winner, rival] = term, pair = pairOf(why, term), text = visible(D.strings[which]);
     const place = why.from === why.to && at === t ? null : el("b", null, String(at + 1));
     return el("tr", { "data-kind": kind, "data-position": at, "data-winner": winner, "data-rival": rival },
-      el("td", { class: "name" }, place ? el("span", { class: "chip" }, place, cut(token(at), 14)) : null, el("span", { class: "kind" }, kind), text,
+      el("td", { class: "name" }, place ? el("span", { class: "chip" }, place, word(at, 14)) : null, el("span", { class: "kind" }, kind), text,
         ...(pair || []).map(line => el("span", { class: "line" }, line))),
       balance(winner - rival), el("td", { class: "number" }, signed(winner - rival)), el("td", { class: "number wide" }, num(winner)), el("td", { class: "number wide" }, num(rival)));
   });
@@ -322,10 +324,10 @@ function choose(t, scroll) {
 const pathRows = [];
 function paths() {
   const many = D.segments ? "segmentations" : "paths";
-  byId("paths-title").textContent = D.paths.length === 1 ? "The best of the " + many : "The " + D.paths.length + " best " + many;
+  byId("paths-title").textContent = D.paths.length === 1 ? "The best " + (D.segments ? "segmentation" : "path") : "The " + D.paths.length + " best " + many;
   const most = Math.max(...D.paths.map(p => p.probability), 1e-300);
   const body = D.paths.map((path, rank) => {
-    const changes = path.differs.slice(0, 40).map(t => el("span", { class: "chip" }, el("b", null, String(t + 1)), cut(token(t), 16) + " → " + label(path.labels[t])));
+    const changes = path.differs.slice(0, 40).map(t => el("span", { class: "chip" }, el("b", null, String(t + 1)), word(t, 16) + " → " + label(path.labels[t])));
     if (path.differs.length > 40) changes.push(el("span", { class: "chip" }, "and " + whole(path.differs.length - 40) + " more"));
     const row = el("tr", { tabindex: 0, "data-rank": rank, "data-score": path.score, "data-probability": path.probability, "data-differs": path.differs.join(" "), onclick: () => choosePath(rank),
       onkeydown: e => { if (e.key === "Enter") choosePath(rank); } },

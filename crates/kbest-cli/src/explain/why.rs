@@ -172,7 +172,7 @@ pub(super) fn compare<P: ?Sized, R: Reasons<P>>(
         rival_labels: rival.labels[from..=to].to_vec(),
         terms: shown.iter().map(|both| line(both, strings)).collect(),
         others: others.len(),
-        others_lead: short(others.iter().map(|both| both.term.score).sum()),
+        others_lead: short(others.iter().map(|both| both.term.score).sum::<f64>() + 0.0), // an empty sum is -0
     })
 }
 

@@ -11,13 +11,14 @@
 //!
 //! | decoder | opened | pruned |
 //! |---|---|---|
-//! | `viterbi`, `viterbi-simd`, `viterbi-sparse`, `viterbi-astar` | every vertex | none |
+//! | `viterbi`, `viterbi-simd`, `viterbi-sparse`, `viterbi-astar`, `recursive-enumeration` | every vertex | none |
 //! | `funnel` | its forward score is known | a pass picked it, a closer look turned it down |
 //! | `carpediem` | its best predecessor is known | its bound ended a walk |
 //! | `staggered`, `staggered-column`, `iterative-viterbi-astar` | an active label of some pass | its bound was below the threshold |
 //! | `astar` | popped from the agenda; at the end, part of an answer | reached, but never popped |
 //! | `iterative-astar` | the same, in some round | active in the last round, but never popped |
 //! | `beam` | kept in the beam | reached, but dropped |
+//! | `prefix-beam` | the last label of a prefix kept | none: what it drops is not traced |
 //! | `auto` | as the engines it ran: all of them, if one gave up | |
 //!
 //! A degenerate label, which stands for all labels not yet active, is counted but has no place here; so for these decoders, and

@@ -72,7 +72,8 @@ fn check(lattice: &Lattice<'_, f32>, decoder: &Decoder, k: usize) -> Result<(), 
             prop_assert_eq!(trace.fate(t, y), Fate::Opened, "{} label {} of position {}", decoder, y, t);
         }
     }
-    let everything = ["viterbi", "viterbi-simd", "viterbi-sparse", "viterbi-astar"].contains(&answer.decoder);
+    let everything = ["viterbi", "viterbi-simd", "viterbi-sparse", "viterbi-astar", "recursive-enumeration"]
+        .contains(&answer.decoder);
     if everything && decoder.name() != "auto" {
         let whole = |t: usize| trace.opened_count(t) == lattice.labels() && trace.pruned(t).count() == 0;
         prop_assert!((0..lattice.positions()).all(whole));
