@@ -17,12 +17,13 @@ FEATURES = text mmap gzip json safetensors bounds
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-python test-python-peers test-cluster package lint soak fuzz torture check-deep bench demo clean help
+.PHONY: all test test-pages test-python test-python-peers test-cluster package lint soak fuzz torture check-deep bench demo clean help
 
 all: lint test
 
 help:
-	@echo "make test    run all tests: Rust, the library's again without vector instructions, packaging, Python"
+	@echo "make test    run all tests: Rust, the library's again without vector instructions, packaging, pages, Python"
+	@echo "make test-pages         the pages of kbest explain alone, in a browser (installs Chromium if it can)"
 	@echo "make test-python        the Python package alone: builds the wheel, tests it in a fresh environment"
 	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
 	@echo "make test-cluster       Spark: a cluster of two workers on this machine, parts of which are killed (after test-python)"
@@ -39,7 +40,11 @@ test:
 	$(CARGO) test --workspace
 	KBEST_LEVEL=scalar $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
 	$(CARGO) package -q -p kbest -p kbest-cli --allow-dirty --no-verify # complete and describable; `make package` builds them
+	PYTHON=$(PYTHON) scripts/test_pages.sh $${CARGO_TARGET_DIR:-target}/debug/kbest # built by the tests above
 	PYTHON=$(PYTHON) scripts/test_python.sh
+
+test-pages:
+	CARGO="$(CARGO)" PYTHON=$(PYTHON) scripts/test_pages.sh
 
 test-python:
 	PYTHON=$(PYTHON) scripts/test_python.sh

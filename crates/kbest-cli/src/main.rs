@@ -10,6 +10,7 @@ mod decode;
 mod decoders;
 mod demo;
 mod evaluate;
+mod explain;
 mod failure;
 mod generate;
 mod input;
@@ -46,6 +47,7 @@ Examples:
   kbest train train.tsv -m model.kbest
   kbest tag -m model.kbest test.tsv | head
   kbest evaluate -m model.kbest test.tsv
+  kbest explain -m model.kbest test.tsv --html page.html
 
 With scores instead of text:
   kbest generate lattice --labels 1000 -o lattice.npz
@@ -61,6 +63,7 @@ enum Command {
     Train(train::Arguments),
     Tag(tag::Arguments),
     Evaluate(evaluate::Arguments),
+    Explain(explain::Arguments),
     Calibrate(calibrate::Arguments),
     Inspect(inspect::Arguments),
     LearnBound(learn_bound::Arguments),
@@ -79,6 +82,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Train(arguments) => train::run(arguments),
         Command::Tag(arguments) => tag::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
         Command::Calibrate(arguments) => calibrate::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::LearnBound(arguments) => learn_bound::run(arguments),

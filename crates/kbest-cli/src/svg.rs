@@ -39,15 +39,15 @@ const TOP: f64 = 84.0;
 const BOTTOM: f64 = 492.0;
 
 /// Readable on white and on near-black, and as distinct for the colour-blind as ten lines allow.
-const COLOURS: [&str; 10] = [
+pub(crate) const COLOURS: [&str; 10] = [
     "#0072b2", "#e69f00", "#009e73", "#56b4e9", "#d55e00", "#8c6bb1", "#a6761d", "#1b9e9e", "#7f7f7f",
     "#6a994e",
 ];
-const HIGHLIGHT: &str = "#e0245e";
+pub(crate) const HIGHLIGHT: &str = "#e0245e";
 /// Dashes distinguish lines that colour alone does not.
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 .back{fill:#fff}.text{fill:#1f2933}.soft{fill:#52606d}.grid{stroke:#d9dee4}.limit{stroke:#7b8794}
 @media(prefers-color-scheme:dark){.back{fill:#14181d}.text{fill:#e9edf1}.soft{fill:#a7b3bf}.grid{stroke:#333c46}}
 text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}";
@@ -110,15 +110,24 @@ pub(crate) fn chart(texts: &Texts<'_>, series: &[Series]) -> String {
     svg
 }
 
-fn draw(out: &mut String, shape: std::fmt::Arguments<'_>) {
+pub(crate) fn draw(out: &mut String, shape: std::fmt::Arguments<'_>) {
     out.write_fmt(shape).expect("writing to a string cannot fail");
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, size: u32, bold: bool, words: &str) {
+pub(crate) fn text(
+    out: &mut String,
+    class: &str,
+    x: f64,
+    y: f64,
+    anchor: &str,
+    size: u32,
+    bold: bool,
+    words: &str,
+) {
     let weight = if bold { " font-weight=\"700\"" } else { "" };
     draw(
         out,

@@ -248,6 +248,7 @@ fn every_command_has_help_with_examples() {
         &["bench"],
         &["bench", "decode"],
         &["bench", "tag"],
+        &["explain"],
         &["generate"],
         &["generate", "lattice"],
         &["generate", "corpus"],

@@ -34,13 +34,13 @@ def test_everything_agrees_with_enumeration(seed, dtype):
             kbest.decode(*arguments, **options)
         return
     for decoder in ONE:
-        if decoder == "beam":
+        if decoder in ("beam", "prefix-beam"):
             continue
         path = kbest.decode(*arguments, decoder=decoder, **options)
         assert (tuple(path), path.score, path.exact) == (expected[0][1], expected[0][0], True), decoder
         assert path.labels.dtype == np.int32
     for decoder in KBEST:
-        if decoder == "beam":
+        if decoder in ("beam", "prefix-beam"):
             continue
         paths = kbest.decode(*arguments, k=7, decoder=decoder, **options)
         found = [(p.score, tuple(p)) for p in paths]

@@ -51,7 +51,7 @@ def test_everything_public_is_documented():
         assert ">>>" in (inspect.getdoc(getattr(kbest, name)) or ""), name
 
 
-@pytest.mark.parametrize("name", ["kbest", "kbest.errors", "kbest.segments", "kbest.compat", "kbest.sklearn", "kbest._explain"])
+@pytest.mark.parametrize("name", ["kbest", "kbest.errors", "kbest.segments", "kbest.compat", "kbest.sklearn", "kbest._explain", "kbest.sharded", "kbest.spark"])
 def test_docstrings_of_modules(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert result.failed == 0

@@ -114,7 +114,7 @@ def test_tokens_of_every_kind():
     assert items.features == "items" and items.evaluate(lists, Y)["accuracy"] > 0.97
     columns = [[(w, w[-1]) for w in tokens] for tokens in X]
     table = kbest.train(columns, Y)
-    assert table.features == "columns" and table.evaluate(columns, Y)["accuracy"] > 0.97
+    assert table.features == "words+columns" and table.evaluate(columns, Y)["accuracy"] > 0.97
     numbers = [np.array([[len(w), ord(w[0])] for w in tokens], dtype=float) for tokens in X]
     real = kbest.train(numbers, Y, features="numbers", algorithm="dual", kernel="rbf:1")
     assert real.features == "numbers" and real.evaluate(numbers, Y)["accuracy"] > 0.9
@@ -188,7 +188,8 @@ def test_files_and_the_command_line_agree(tmp_path):
     assert labels == sum(by_list.tag_batch(X), [])
 
 
-def test_using_keeps_what_is_not_given(tagger):
+def test_using_keeps_what_is_not_given():
+    tagger = kbest.train([["a", "b"]] * 3, [["B-X", "I-X"]] * 3)
     both = tagger.using(constraints="auto").using(decoder="viterbi")
     assert both.constraints == ("auto",) and both.decoder == "viterbi"
     assert both.using(constraints=[]).constraints == ()

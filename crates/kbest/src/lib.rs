@@ -72,7 +72,7 @@
 //!
 //! # Decoders
 //!
-//! All but `beam` are exact, and all of these return the same path, ties included. Use `auto` unless you know better.
+//! All but `beam` and `prefix-beam` are exact, and all of these return the same path, ties included. Use `auto` unless you know better.
 //!
 //! | decoder | paths | in one line |
 //! |---|---|---|
@@ -85,9 +85,11 @@
 //! | [`staggered`, `staggered-column`](decode::Staggered) | 1 | labels by frequency, doubled where needed |
 //! | [`astar`](decode::Astar) | any | best-first search with a choice of heuristics |
 //! | [`iterative-astar`](decode::IterativeAstar) | 1 | A* on lattices that grow |
-//! | [`viterbi-astar`](decode::ViterbiAstar) | any | one forward pass, then path by path |
+//! | [`recursive-enumeration`](decode::RecursiveEnumeration) | any | one forward pass, then path by path |
+//! | [`viterbi-astar`](decode::ViterbiAstar) | any | one forward pass, then an agenda |
 //! | [`iterative-viterbi-astar`](decode::IterativeViterbiAstar) | any | the same on lattices that grow |
 //! | [`beam`](decode::Beam) | any | not exact, but says whether the answer is proven |
+//! | [`prefix-beam`](decode::PrefixBeam) | any | the same over prefixes |
 //!
 //! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
 //! and for paths that [differ after a projection](decode::KbestIter::unique_by). **Scores** may be dense, sparse, different

@@ -1,8 +1,10 @@
-//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage.
+//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage;
+//! repeats the papers' experiments.
 
 mod compare;
 mod families;
 mod measure;
+mod papers;
 mod report;
 mod segments;
 mod tag;
@@ -21,10 +23,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Time decoders side by side, or the stages of tagging, on one thread
+/// Time decoders side by side, the stages of tagging, or the papers' experiments, on one thread
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
+    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv
+  kbest bench papers --quick --out report"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,6 +39,7 @@ enum What {
     Decode(DecodeArguments),
     Families(families::Arguments),
     Tag(tag::Arguments),
+    Papers(papers::Arguments),
 }
 
 /// Time decoders on the same sequences and compare their answers
@@ -78,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         What::Decode(arguments) => decode(arguments),
         What::Families(arguments) => families::run(arguments),
         What::Tag(arguments) => tag::run(arguments),
+        What::Papers(arguments) => papers::run(arguments),
     }
 }
 

@@ -8,6 +8,8 @@ mod lattices;
 mod learn;
 mod sentence;
 
+pub(crate) use lattices::dense_edges;
+
 use crate::bench::{self, Contender, Plan, YARDSTICK};
 use crate::failure::Result;
 use crate::output::Output;

@@ -10,8 +10,9 @@ use crate::failure::{Failure, Result};
 use crate::input::{Dtype, Scores};
 use crate::output::Output;
 use clap::{Args, Subcommand};
+pub(crate) use npz::Npz;
+
 use lattice::{EDGE_STRENGTH, Family, Generated, PEAKED, Recipe};
-use npz::Npz;
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
 

@@ -18,6 +18,11 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
+    /// Whether there are any.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.constraints.is_empty()
+    }
+
     /// Rules that may be files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.constraints.iter().map(Path::new)

@@ -39,6 +39,12 @@ pub(crate) struct Source {
 }
 
 impl Data {
+    /// Whether any of these options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        let Data { format, label, fields, tabs, colon_words } = self;
+        format.is_some() || label.is_some() || !fields.is_empty() || *tabs || *colon_words
+    }
+
     /// How to read this file. Options not given default to those stored in the model.
     pub(crate) fn source(&self, path: Option<&Path>, of_model: Option<&TextFormat>) -> Result<Source> {
         let mut text = of_model.cloned().unwrap_or_default();

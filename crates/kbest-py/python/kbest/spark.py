@@ -32,8 +32,6 @@ _Columns = Union[str, Sequence[str]]
 #: More tokens than this in one row are taken for a mistake in the data.
 LONGEST = 100_000
 
-_PATH = "struct<labels:array<string>,score:double,probability:double>"
-
 
 def _columns(names: _Columns) -> Tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
@@ -86,7 +84,7 @@ def _send(df: Any, model: _Model, constraints: Any, decoder: str) -> Tuple[Tagge
     """Sends the model out, and the files of its constraints."""
     tagger = model if isinstance(model, Tagger) else Tagger.load(model)
     if constraints is not None or decoder != "auto":
-        tagger = tagger.using(constraints=constraints, decoder=decoder)
+        tagger = tagger.using(constraints=constraints, decoder=None if decoder == "auto" else decoder)
     rules = tuple(_rule(df, rule) for rule in tagger.constraints)
     return tagger, _Sent(_add_file(df, tagger.to_bytes()), rules, tagger.decoder)
 
@@ -113,14 +111,18 @@ class _Wanted:
     longest: int
     threads: int
 
-    def schema(self) -> List[Tuple[str, str]]:
+    def fields(self) -> List[Any]:
         """The columns that are added."""
-        columns = [("labels", "array<string>")]
+        from pyspark.sql.types import ArrayType, DoubleType, StringType, StructField, StructType
+
+        labels = ArrayType(StringType())
+        path = StructType([StructField("labels", labels), StructField("score", DoubleType()), StructField("probability", DoubleType())])
+        fields = [StructField("labels", labels)]
         if self.k > 1:
-            columns.append(("paths", f"array<{_PATH}>"))
+            fields.append(StructField("paths", ArrayType(path)))
         if self.marginals:
-            columns.append(("confidences", "array<double>"))
-        return [*columns, ("error", "string")]
+            fields.append(StructField("confidences", ArrayType(DoubleType())))
+        return [*fields, StructField("error", StringType())]
 
 
 def tag_batch(tagger: Tagger, batch: Any, wanted: _Wanted) -> Any:
@@ -130,7 +132,7 @@ def tag_batch(tagger: Tagger, batch: Any, wanted: _Wanted) -> Any:
 
     def is_tokens(kind: Any) -> bool:
         lists = pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)
-        return lists and (pyarrow.types.is_string(kind.value_type) or pyarrow.types.is_large_string(kind.value_type))
+        return bool(lists and (pyarrow.types.is_string(kind.value_type) or pyarrow.types.is_large_string(kind.value_type)))
 
     others = [name for name in wanted.tokens if not is_tokens(batch.schema.field(name).type)]
     strings = pyarrow.list_(pyarrow.string())
@@ -219,9 +221,11 @@ def tag(
     tagger, sent = _send(df, model, constraints, decoder)
     tagger.kbest([], k)  # a decoder that finds one path only is refused here, and not by every row
     wanted = _Wanted(sent, columns, k, marginals, longest, threads)
-    _check(df, columns, [name for name, _ in wanted.schema()])
-    schema = ", ".join([*(f"`{f.name}` {f.dataType.simpleString()}" for f in df.schema.fields), *(f"{n} {t}" for n, t in wanted.schema())])
-    return df.mapInArrow(partial(_tag_all, wanted), schema)
+    fields = wanted.fields()
+    _check(df, columns, [field.name for field in fields])
+    from pyspark.sql.types import StructType
+
+    return df.mapInArrow(partial(_tag_all, wanted), StructType([*df.schema.fields, *fields]))
 
 
 def _count_all(sent: _Sent, tokens: Sequence[str], labels: str, batches: Iterable[Any]) -> Iterator[Any]:

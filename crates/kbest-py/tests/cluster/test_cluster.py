@@ -139,14 +139,15 @@ def expected():
     return {algorithm: kbest.sharded.train(table, algorithm, **OPTIONS).to_bytes() for algorithm in ["averaged", "crf"]}
 
 
-def slowly(batches):
-    """As if every part of the data had to be fetched from far away."""
-    for batch in batches:
-        time.sleep(0.4)
-        yield batch
-
-
 def frame(spark, parts=24):
+    def slowly(batches):
+        """As if every part of the data had to be fetched from far away. Inside, so that it is sent: workers lack this file."""
+        import time
+
+        for batch in batches:
+            time.sleep(0.4)
+            yield batch
+
     rows = list(zip(range(len(ROWS)), ROWS, GOLD))
     df = spark.createDataFrame(rows, "id long, tokens array<string>, gold array<string>").repartitionByRange(parts, "id")
     return df.mapInArrow(slowly, df.schema)

@@ -26,7 +26,11 @@ tagger: kbest.Tagger = kbest.train([["time", "flies"]], [["N", "V"]], callback=s
 names: List[str] = tagger.tag(["time", "flies"], known=["N", None])
 spans: List[Any] = tagger.spans(["time"])
 seen: kbest.Explanation = kbest.explain(node, edges)
-report: Dict[str, float] = tagger.evaluate([["time"]], [["N"]])
+report: kbest.Evaluation = tagger.evaluate([["time"]], [["N"]])
+figures: Dict[str, float] = {name: report[name] for name in report}
+edges_by_class = kbest.ClassEdges([0, 0], [0, 1], [[0.0, 1.0]])
+segments: kbest.Tagger = kbest.train([["a"]], [["B-X"]], algorithm="semi", checkpoint="run", resume=True)
+boundaries: NDArray[np.float64] = segments.segment_marginals(["a"]).boundary
 score: float = tagger.kbest(["time"], 2, probabilities=True)[0].score
 try:
     kbest.decode(node, None)

@@ -36,6 +36,7 @@ use super::trace_back::push_best;
 use super::{Algorithm, Decoded, Job, Tally, astar_kbest};
 use crate::error::Result;
 use crate::kernel::{Float, padded};
+use crate::label::LabelId;
 use crate::lattice::Lattice;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -121,7 +122,7 @@ fn one_best<S: Float>(
             continue;
         }
         let next = t + 1;
-        tally.nodes(t, 1);
+        tally.opened(t, p as LabelId);
         tally.edges(labels);
         let (known, after) = g.split_at_mut(next * labels);
         let score = known[t * labels + p];
@@ -150,7 +151,25 @@ fn one_best<S: Float>(
     }
     let g = &memory.g;
     let column = |t: usize| (0..).zip(g[t * labels..(t + 1) * labels].iter().copied());
-    push_best(lattice, edges, column, out)
+    push_best(lattice, edges, column, out)?;
+    report_ends(lattice, column, out, tally);
+    Ok(())
+}
+
+/// Reports the labels that complete a path, and those that were reached but never opened.
+pub(super) fn report_ends<S: Float, C: Iterator<Item = (LabelId, S)>>(
+    lattice: &Lattice<'_, S>,
+    column: impl Fn(usize) -> C,
+    out: &Decoded<S>,
+    tally: &mut impl Tally,
+) {
+    let last = lattice.positions() - 1;
+    if tally.traces() {
+        out.paths.iter().for_each(|path| tally.completed(last, path.labels[last]));
+        for t in 0..=last {
+            column(t).filter(|(_, g)| !g.is_forbidden()).for_each(|(y, _)| tally.passed_by(t, y));
+        }
+    }
 }
 
 /// Forward scores of all nodes that a path no worse than the threshold may go through, position by position.
@@ -175,7 +194,7 @@ fn sweep<S: Float>(
             if f < threshold || f.is_forbidden() {
                 continue;
             }
-            tally.nodes(t, 1);
+            tally.opened(t, p as LabelId);
             tally.edges(labels);
             let row = &edges.row(t + 1, p, row)[..labels];
             S::max_plus_row(&mut after[..labels], score, row);

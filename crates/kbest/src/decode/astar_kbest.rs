@@ -186,6 +186,7 @@ pub(super) fn k_best<S: Float>(
             out.push_path(last + 1, score).copy_from_slice(&paths.path);
         }
     }
+    astar::report_ends(lattice, column, out, tally);
     Ok(())
 }
 
@@ -242,9 +243,9 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         mut wait: impl FnMut(Waiting<S>),
     ) -> Result<()> {
         let labels = self.lattice.labels();
-        tally.nodes(t, 1);
-        tally.edges(labels);
         let Partial { g, label, .. } = self.paths.partials[item as usize];
+        tally.opened(t, label);
+        tally.edges(labels);
         let mut buffer = std::mem::take(self.row);
         let row = &self.edges.row(t + 1, label as usize, &mut buffer)[..labels];
         for (y, &w) in row.iter().enumerate() {

@@ -148,16 +148,26 @@ impl<S: Float> Memory<S> {
         tally.round();
         for t in 0..last {
             let rest = self.keep_best(width);
-            tally.nodes(t, self.kept.len());
+            self.report(t, tally);
             tally.edges(self.kept.len() * labels);
             self.step(lattice, edges, t + 1, rest);
         }
         let bound =
             (0..labels).map(|y| lattice.with_end_score(self.lost[y], y)).fold(S::FORBIDDEN, S::larger);
         self.keep_best_ends(lattice, width);
-        tally.nodes(last, self.kept.len());
+        self.report(last, tally);
         self.offsets.push(self.labels.len());
         bound
+    }
+
+    /// Reports what was kept and dropped.
+    fn report(&self, t: usize, tally: &mut impl Tally) {
+        tally.opened_each(t, self.kept.iter().map(|kept| kept.label));
+        if tally.traces() {
+            // Kept labels are forbidden by now, and so are labels that no path reaches.
+            let dropped = (0..).zip(&self.held[..]).filter(|(_, held)| !held.is_forbidden());
+            dropped.for_each(|(y, _)| tally.pruned(t, y));
+        }
     }
 
     /// The rows of the first position.

@@ -35,20 +35,31 @@ use std::cmp::Ordering;
 /// Number of labels of a layer that are sorted at first.
 const FIRST_SORTED: usize = 16;
 
-/// Which bound the backward strategy uses for the best edge into the vertex it opens.
+/// The bound `S1*` on the best edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CarpeDiemBound {
-    /// The best edge into the position, as in the paper.
+    /// The best edge of the graph, one for all positions, as in the paper. `graph` on the command line.
+    Graph,
+    /// The best edge into the position: the same where all positions share their edges. `position` on the command line.
     #[default]
     Overall,
-    /// The best edge into that label: never more vertices, often fewer.
+    /// The same, and where a vertex is opened the best edge into its label: never more vertices, often fewer. `column` on
+    /// the command line.
     Column,
+}
+
+impl CarpeDiemBound {
+    const NAMES: [(&'static str, CarpeDiemBound); 3] = [
+        ("graph", CarpeDiemBound::Graph),
+        ("position", CarpeDiemBound::Overall),
+        ("column", CarpeDiemBound::Column),
+    ];
 }
 
 /// The CarpeDiem decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CarpeDiem {
-    /// The bound of the backward strategy.
+    /// The bound on edges.
     pub bound: CarpeDiemBound,
 }
 
@@ -85,9 +96,23 @@ struct Opening<S> {
 }
 
 impl Algorithm for CarpeDiem {
+    fn with_option(self, option: &str) -> Result<Self> {
+        let known = CarpeDiemBound::NAMES.iter().find(|(name, _)| *name == option);
+        known.map(|&(_, bound)| CarpeDiem { bound }).ok_or_else(|| Error::UnknownName {
+            what: "bound of carpediem",
+            name: option.into(),
+            expected: CarpeDiemBound::NAMES.map(|(name, _)| name).join(", "),
+        })
+    }
+
+    fn option(&self) -> Option<String> {
+        let named = CarpeDiemBound::NAMES.iter().find(|(_, bound)| *bound == self.bound);
+        named.filter(|_| *self != CarpeDiem::default()).map(|(name, _)| (*name).into())
+    }
+
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, scratch, tally, out, .. } = job;
-        Search { lattice, edges, bound: self.bound, memory: &mut scratch.carpediem, tally }.run(out)
+        Search::new(lattice, edges, self.bound, &mut scratch.carpediem, tally).run(out)
     }
 }
 
@@ -95,18 +120,37 @@ struct Search<'s, 'l, S: Float, E, T> {
     lattice: &'s Lattice<'l, S>,
     edges: &'s E,
     bound: CarpeDiemBound,
+    graph: Option<S>, // the best edge of the graph, if that is the bound
     memory: &'s mut Memory<S>,
     tally: &'s mut T,
 }
 
-impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
+    fn new(
+        lattice: &'s Lattice<'l, S>,
+        edges: &'s E,
+        bound: CarpeDiemBound,
+        memory: &'s mut Memory<S>,
+        tally: &'s mut T,
+    ) -> Self {
+        let largest =
+            || (1..lattice.positions()).map(|t| edges.bounds(t).overall).fold(S::FORBIDDEN, S::larger);
+        let graph = (bound == CarpeDiemBound::Graph).then(largest);
+        Search { lattice, edges, bound, graph, memory, tally }
+    }
+
+    /// `S1*` of the edges into position `t`.
+    fn best_edge(&self, t: usize) -> S {
+        self.graph.unwrap_or_else(|| self.edges.bounds(t).overall)
+    }
+
     /// Algorithm 2.
     fn run(&mut self, out: &mut Decoded<S>) -> Result<()> {
         let last = self.lattice.positions() - 1;
         self.tally.round();
         let mut gamma = self.open_first_layer();
         for t in 1..=last {
-            let bound = gamma + self.edges.bounds(t).overall;
+            let bound = gamma + self.best_edge(t);
             let first = self.memory.order.len();
             self.memory.layers.push(Layer { first, sorted: 0, opened: 0, bound });
             if t < last {
@@ -130,9 +174,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         score.extend((0..labels).map(|y| self.lattice.first_score(y)));
         from.clear();
         from.resize(labels, 0);
-        for y in 0..labels {
-            self.tally.opened(0, y);
-        }
+        self.tally.opened_each(0, 0..labels as LabelId);
         S::largest(&self.memory.score)
     }
 
@@ -144,6 +186,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             // Upper bound on this vertex and all after it in the order. A tie would not change the value, so stop.
             let limit = self.memory.layers[t].bound + self.lattice.node_row(t)[y as usize];
             if limit <= best {
+                self.tally.pruned(t, y);
                 break;
             }
             best = best.larger(self.open(t, y));
@@ -160,6 +203,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             // Upper bound on this vertex and, being the sort key, on all after it; with equality a lower label may win.
             let limit = self.memory.keys[y as usize];
             if limit.is_forbidden() || limit < best || (limit == best && best_label == 0) {
+                self.tally.pruned(last, y);
                 break;
             }
             let reached = if last == 0 { self.memory.score[rank] } else { self.open(last, y) };
@@ -206,7 +250,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             layer.opened += 1;
             score[slot] = frame.best + self.lattice.node_row(frame.t)[frame.y as usize];
             from[slot] = frame.from;
-            self.tally.opened(frame.t, frame.y as usize);
+            self.tally.opened(frame.t, frame.y);
         }
         let layer = &self.memory.layers[t];
         self.memory.score[layer.first + layer.opened - 1]
@@ -234,17 +278,20 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return None;
         }
         let p = self.label_at(frame.t - 1, frame.rank);
-        let bounds = self.edges.bounds(frame.t);
         let edge = match self.bound {
-            CarpeDiemBound::Overall => bounds.overall,
-            CarpeDiemBound::Column => bounds.column.at(frame.y as usize),
+            CarpeDiemBound::Graph | CarpeDiemBound::Overall => self.best_edge(frame.t),
+            CarpeDiemBound::Column => self.edges.bounds(frame.t).column.at(frame.y as usize),
         };
         // Upper bound on this and all later predecessors; with equality a lower label may win.
         let node = self.lattice.node_row(frame.t - 1)[p as usize];
         let limit = self.memory.layers[frame.t - 1].bound + node + edge;
         let hopeless = limit.is_forbidden() || limit < frame.best;
         let tie_is_lost = limit == frame.best && frame.from_label == 0;
-        (!hopeless && !tie_is_lost).then_some(p)
+        if hopeless || tie_is_lost {
+            self.tally.pruned(frame.t - 1, p);
+            return None;
+        }
+        Some(p)
     }
 
     /// The label of that rank in the layer's order, which is sorted further if necessary.
@@ -297,20 +344,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lattice::{Edges, with_edges};
-
-    /// Records the vertices in the order in which they are opened.
-    #[derive(Default)]
-    struct Diary(Vec<(usize, usize)>);
-
-    impl Tally for Diary {
-        fn nodes(&mut self, _: usize, _: usize) {}
-        fn opened(&mut self, t: usize, y: usize) {
-            self.0.push((t, y));
-        }
-        fn edges(&mut self, _: usize) {}
-        fn round(&mut self) {}
-    }
+    use crate::decode::{Decode, Scratch};
+    use crate::lattice::Edges;
 
     /// The paper's toy problem, as in `tests/suite/carpediem_paper.rs`: the order of opening, steps (a) to (h).
     #[test]
@@ -321,14 +356,14 @@ mod tests {
         let nodes = vec![100.0f64, 50.0, 5.0, 100.0, 100.0, 70.0, 5.0, 135.0];
         let lattice = Lattice::new(nodes, &edges).unwrap();
         let (i, j) = (0, 1);
-        let mut diary = Diary::default();
-        let mut out = Decoded::default();
-        with_edges!(lattice, |edges| {
-            let memory = &mut Memory::default();
-            let bound = CarpeDiemBound::Overall;
-            Search { lattice: &lattice, edges, bound, memory, tally: &mut diary }.run(&mut out).unwrap();
-        });
-        assert_eq!(diary.0, [(0, i), (0, j), (1, j), (2, i), (1, i), (2, j), (3, j)]);
+        let out =
+            CarpeDiem { bound: CarpeDiemBound::Graph }.decode(&lattice, &mut Scratch::tracing()).unwrap();
+        let trace = out.trace.as_ref().unwrap();
+        let mut diary: Vec<_> =
+            (0..4).flat_map(|t| trace.opened_with_steps(t).map(move |(y, step)| (step, t, y))).collect();
+        diary.sort_unstable();
+        let diary: Vec<_> = diary.into_iter().map(|(_, t, y)| (t, y)).collect();
+        assert_eq!(diary, [(0, i), (0, j), (1, j), (2, i), (1, i), (2, j), (3, j)]);
         assert_eq!(out.best().labels, [0, 1, 1, 1]);
     }
 }

@@ -4,7 +4,8 @@ use super::gather::GatherEdges;
 use super::table::decoders;
 use super::{
     Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Expansion, Funnel, Heuristic, IterativeAstar,
-    IterativeViterbiAstar, Job, Staggered, Tally, Viterbi, ViterbiAstar, ViterbiSimd, ViterbiSparse,
+    IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Staggered, Tally, Viterbi, ViterbiAstar,
+    ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -75,7 +76,7 @@ decoders! {
         "carpediem" => CarpeDiem::default(),
             answers: One, exact: true,
             cost: "T L log L to T L^2",
-            advice: "Esposito & Radicioni 2009: strong nodes, weak edges";
+            advice: "Esposito & Radicioni 2009: strong nodes, weak edges; bounds: carpediem:graph, :position, :column";
     }
     Staggered: memory staggered, page "staggered" {
         "staggered" => Staggered { expansion: Expansion::AllColumns },
@@ -99,11 +100,17 @@ decoders! {
             cost: "T to T L^2 log",
             advice: "Huang et al. 2012: A* on lattices that grow";
     }
-    ViterbiAstar: memory viterbi_astar, page "viterbi-astar" {
-        "viterbi-astar" => ViterbiAstar::default(),
+    RecursiveEnumeration: memory recursive_enumeration, page "recursive-enumeration" {
+        "recursive-enumeration" => RecursiveEnumeration::default(),
             answers: Many, exact: true,
             cost: "T L^2 / 16 + k T L",
-            advice: "Huang et al. 2012: one forward pass, then paths from the back, best first";
+            advice: "one forward pass, then path by path: every node finds its next best path when asked";
+    }
+    ViterbiAstar: memory viterbi_astar, page "viterbi-astar" {
+        "viterbi-astar" => ViterbiAstar,
+            answers: Many, exact: true,
+            cost: "T L^2 / 16 + k T (L + k)",
+            advice: "Huang et al. 2012: one forward pass, then an agenda of paths that differ by one edge";
     }
     IterativeViterbiAstar: memory iterative_viterbi_astar, page "iterative-viterbi-astar" {
         "iterative-viterbi-astar" => IterativeViterbiAstar,
@@ -116,6 +123,12 @@ decoders! {
             answers: Both, exact: false,
             cost: "T L max(width, k)",
             advice: "keeps --width labels per position; reports whether the answer is still proven to be best";
+    }
+    PrefixBeam: memory prefix_beam, page "prefix-beam" {
+        "prefix-beam" => PrefixBeam::default(),
+            answers: Both, exact: false,
+            cost: "T L max(width, k)",
+            advice: "Huang et al. 2012: keeps --width prefixes per position, whatever label they end in";
     }
 }
 
@@ -133,7 +146,7 @@ impl Default for Decoder {
 
 impl Decoder {
     /// The decoder of that name, with its option after a colon if it has one: `funnel`, `astar:m3` (the heuristic),
-    /// `beam:16` (the width).
+    /// `beam:16` (the width), `carpediem:graph` (the bound).
     ///
     /// ```
     /// use kbest::{Decoder, decode::Beam};
@@ -179,10 +192,13 @@ impl Decoder {
     /// [`Error::Unsupported`] for decoders without one, [`Error::Argument`] for width 0.
     pub fn with_width(self, width: usize) -> Result<Self> {
         match self {
-            Decoder::Beam(_) if width == 0 => Err(Error::argument("beam width", "at least 1", width)),
+            Decoder::Beam(_) | Decoder::PrefixBeam(_) if width == 0 => {
+                Err(Error::argument("beam width", "at least 1", width))
+            }
             Decoder::Beam(_) => Ok(Decoder::Beam(Beam { width })),
+            Decoder::PrefixBeam(_) => Ok(Decoder::PrefixBeam(PrefixBeam { width })),
             other => {
-                let reason = "only beam takes a width".into();
+                let reason = "only beam and prefix-beam take a width".into();
                 Err(Error::Unsupported { decoder: other.name(), reason })
             }
         }
@@ -217,6 +233,11 @@ impl<S: Float> Scratch<S> {
     pub fn counting() -> Self {
         Scratch { counting: true, ..Self::default() }
     }
+
+    /// Empty working memory that counts the work and keeps a [trace](super::Trace) of it.
+    pub fn tracing() -> Self {
+        Scratch { counting: true, tracing: true, ..Self::default() }
+    }
 }
 
 #[cfg(test)]
@@ -244,7 +265,15 @@ mod tests {
         assert_eq!("astar:m3".parse(), Decoder::by_name("astar").unwrap().with_heuristic(Heuristic::M3));
         let heuristics = Heuristic::ALL.map(|heuristic| format!("astar:{}", heuristic.name()));
         let names = CATALOGUE.iter().map(|entry| entry.name.to_owned()).chain(heuristics);
-        for name in names.chain(["beam:8", "beam:70"].map(String::from)) {
+        let options = [
+            "beam:8",
+            "beam:70",
+            "prefix-beam:3",
+            "carpediem:graph",
+            "carpediem:position",
+            "carpediem:column",
+        ];
+        for name in names.chain(options.map(String::from)) {
             let decoder: Decoder = name.parse().unwrap();
             assert_eq!(decoder.to_string().parse(), Ok(decoder.clone()), "{name}");
             assert!(name.starts_with(&decoder.to_string()), "{name}");
@@ -253,6 +282,8 @@ mod tests {
         assert!(matches!(refused("astar:3"), Error::UnknownName { what: "heuristic", .. }));
         assert!(matches!(refused("beam:naive"), Error::Argument { .. }));
         assert!(matches!(refused("beam:0"), Error::Argument { .. }));
+        assert!(matches!(refused("prefix-beam:0"), Error::Argument { .. }));
+        assert!(matches!(refused("carpediem:row"), Error::UnknownName { what: "bound of carpediem", .. }));
         assert!(matches!(refused("viterbi:2"), Error::Unsupported { decoder: "viterbi", .. }));
         assert!(matches!(refused("funnel:"), Error::Unsupported { decoder: "funnel", .. }));
         assert!(matches!(refused("vitrebi:2"), Error::UnknownName { what: "decoder", .. }));

@@ -61,8 +61,13 @@ impl<S: Float> Forward<S> {
                 step(t, &done[(t - 1) * self.stride..], row, &mut self.buffer);
                 S::add_row(&mut row[..labels], lattice.node_row(t));
             }
-            tally.nodes(t, labels);
+            tally.opened_all(t, labels);
         }
+    }
+
+    /// The scores of position `t`, padded to whole vectors.
+    pub(super) fn row(&self, t: usize) -> &[S] {
+        &self.alpha[t * self.stride..(t + 1) * self.stride]
     }
 
     /// All labels with their scores, for the enumeration of paths.

@@ -6,7 +6,7 @@
 //! | name | estimate | cost |
 //! |---|---|---|
 //! | `naive` | sum of the largest node and the largest edge of each position (Huang et al. 2012, Equation 9) | `T L` |
-//! | `carpediem` | the same with the bound `S1*` on the edges, which may be looser (Esposito & Radicioni 2009, section 6.6.1) | `T L` |
+//! | `carpediem` | the same with one bound `S1*` for all edges of the graph (Esposito & Radicioni 2009, section 6.6.1) | `T L` |
 //! | `m0`, `m3`, `m6`, `m9` | backward Viterbi on the degenerate lattice with `2^m` active labels (Huang et al. 2012, section 4.1) | `T L + T 4^m` |
 //!
 //! **Rounding.** Each estimate is at least the sum of any such way added in the estimate's own order (a larger addend
@@ -25,7 +25,7 @@ pub enum Heuristic {
     /// Largest nodes and edges of the remaining positions.
     #[default]
     Naive,
-    /// Largest nodes of the remaining positions and the overall bound on edges, `S1*`.
+    /// Largest nodes of the remaining positions and one bound on all edges of the graph, `S1*`.
     CarpeDiem,
     /// Backward scores of the degenerate lattice with 1 active label.
     M0,
@@ -120,10 +120,12 @@ impl<S: Float> Estimates<S> {
         self.width = 0;
         let last = lattice.positions() - 1;
         self.others[last] = lattice.end().map_or(S::ZERO, S::largest);
+        let graph = (1..=last).map(|t| edges.bounds(t).overall).fold(S::FORBIDDEN, S::larger);
         for t in (0..last).rev() {
             let bounds = edges.bounds(t + 1);
             let edge = match (heuristic, bounds.row) {
-                (Heuristic::Naive, PerLabel::Each(rows)) => S::largest(rows),
+                (Heuristic::CarpeDiem, _) => graph,
+                (_, PerLabel::Each(rows)) => S::largest(rows),
                 _ => bounds.overall,
             };
             self.others[t] = (edge + S::largest(lattice.node_row(t + 1))) + self.others[t + 1];

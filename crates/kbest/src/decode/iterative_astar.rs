@@ -14,6 +14,7 @@
 //! [`super::Staggered`] (as in the paper's Table 4): it is here for comparison. **Example.**
 //! `Decoder::by_name("iterative-astar")`. **Paper.** Huang et al. (2012), section 4.2.
 
+use super::astar::report_ends;
 use super::by_score::ByScore;
 use super::gather::{GatherEdges, Targets};
 use super::heuristic::{Estimates, Heuristic};
@@ -71,7 +72,7 @@ impl Algorithm for IterativeAstar {
             // If no mixed path is ahead, only a tie or rounding prevents a proof, and it may be anywhere.
             if score <= lower { search.grow_all() } else { search.grow() }
         }
-        search.read_back(out)
+        search.read_back(out, tally)
     }
 }
 
@@ -251,7 +252,10 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
         let into_rest =
             if rest.is_forbidden() { rest } else { self.edge(next, slot, self.active(next).len()) };
         let labels = self.ranking.active(self.memory.levels[next]);
-        tally.nodes(t, 1);
+        match self.active(t).get(slot) {
+            Some(&p) => tally.opened(t, p),
+            None => tally.opened_merged(t),
+        }
         tally.edges(labels.len() + usize::from(!rest.is_forbidden()));
         let mut row = std::mem::take(&mut self.memory.row);
         row.resize(labels.len(), S::FORBIDDEN);
@@ -347,11 +351,13 @@ impl<S: Float, E: GatherEdges<S>> Search<'_, '_, S, E> {
     }
 
     /// Pushes the best path of active labels.
-    fn read_back(&self, out: &mut Decoded<S>) -> Result<()> {
+    fn read_back(&self, out: &mut Decoded<S>, tally: &mut impl Tally) -> Result<()> {
         let column = |t: usize| {
             let ways = &self.memory.active[self.memory.offsets[t]..];
             self.active(t).iter().copied().zip(ways.iter().copied())
         };
-        push_best(self.lattice, self.edges, column, out)
+        push_best(self.lattice, self.edges, column, out)?;
+        report_ends(self.lattice, column, out, tally);
+        Ok(())
     }
 }

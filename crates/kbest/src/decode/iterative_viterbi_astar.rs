@@ -71,6 +71,7 @@ fn grow_until_proven<S: Float>(
         if !small.has_rest() {
             direction = Direction::Forward; // nothing left to bound: scores in the judge's order decide
         }
+        tally.round();
         let passed = small.pass(lattice, edges, direction, lower - slack, tally);
         lower = lower.larger(kth_of_ends(lattice, small, k, &mut memory.ends));
         if passed.active >= passed.mixed && !passed.mixed.is_forbidden() {
@@ -92,7 +93,7 @@ fn grow_until_proven<S: Float>(
         } else {
             small.mark_best_mixed(lattice, edges);
         }
-        small.grow_marked(lattice, lower - slack);
+        small.grow_marked(lattice, lower - slack, tally);
         direction = match direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,

@@ -141,7 +141,7 @@ fn open<S: Float>(
         }
         Err(Stop::NoPath) => Space::Exhausted,
         Err(Stop::OverBudget | Stop::Crowded) => {
-            let memory = &mut scratch.viterbi_astar;
+            let memory = &mut scratch.recursive_enumeration;
             plan.forward_pass().fill(lattice, &mut memory.forward, tally);
             let survivors = memory.forward.survivors(lattice);
             let skipped = skip(PathSpace::new(lattice, edges, survivors, &mut memory.paths), given);
@@ -164,7 +164,7 @@ fn step<S: Float>(
             PathSpace::resume(lattice, edges, survivors, memory, place)
         }
         Space::All(place) => {
-            let memory = &mut scratch.viterbi_astar;
+            let memory = &mut scratch.recursive_enumeration;
             let survivors = memory.forward.survivors(lattice);
             PathSpace::resume(lattice, edges, survivors, &mut memory.paths, place)
         }

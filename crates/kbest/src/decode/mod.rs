@@ -1,6 +1,6 @@
 //! Decoders: one file each, one trait, one scratch, one result type.
 //!
-//! Every decoder except beam returns a best path, and they all return the same one: among equally good paths, the one
+//! Every decoder except the beams returns a best path, and they all return the same one: among equally good paths, the one
 //! whose labels, read from the last position to the first, are smallest. They differ in how they find it; see each
 //! module and `docs/decoders/`. [`Auto`] chooses for you.
 //!
@@ -30,9 +30,12 @@ mod iterative_viterbi_astar;
 mod lazy;
 mod lower_bound;
 mod path_space;
+mod prefix_beam;
+mod recursive_enumeration;
 mod shell;
 mod staggered;
 mod table;
+mod trace;
 mod trace_back;
 mod unique;
 mod viterbi;
@@ -52,10 +55,13 @@ pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
 pub use iterative_viterbi_astar::IterativeViterbiAstar;
 pub use lazy::{KbestIter, kbest_iter};
+pub use prefix_beam::PrefixBeam;
+pub use recursive_enumeration::{ForwardPass, RecursiveEnumeration};
 pub use staggered::{Expansion, Staggered};
+pub use trace::{Fate, Trace};
 pub use unique::UniqueBy;
 pub use viterbi::Viterbi;
-pub use viterbi_astar::{ForwardPass, ViterbiAstar};
+pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
@@ -96,15 +102,17 @@ pub struct Decoded<S> {
     pub decoder: &'static str,
     /// The work it took, if [`Scratch::counting`] asked for it.
     pub counters: Option<Counters>,
+    /// Which vertices it opened, if [`Scratch::tracing`] asked for it.
+    pub trace: Option<Trace>,
     spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
 }
 
 /// Without the memory kept of earlier answers.
 impl<S: Clone> Clone for Decoded<S> {
     fn clone(&self) -> Self {
-        let Decoded { paths, exact, decoder, counters, spare: _ } = self;
-        let (paths, counters) = (paths.clone(), counters.clone());
-        Decoded { paths, exact: *exact, decoder, counters, spare: Vec::new() }
+        let Decoded { paths, exact, decoder, counters, trace, spare: _ } = self;
+        let (paths, counters, trace) = (paths.clone(), counters.clone(), trace.clone());
+        Decoded { paths, exact: *exact, decoder, counters, trace, spare: Vec::new() }
     }
 }
 
@@ -112,7 +120,8 @@ impl<S: Clone> Clone for Decoded<S> {
 impl<S: PartialEq> PartialEq for Decoded<S> {
     fn eq(&self, other: &Self) -> bool {
         let told = |decoded: &Self| (decoded.exact, decoded.decoder);
-        self.paths == other.paths && told(self) == told(other) && self.counters == other.counters
+        let worked = self.counters == other.counters && self.trace == other.trace;
+        self.paths == other.paths && told(self) == told(other) && worked
     }
 }
 
@@ -143,6 +152,7 @@ impl<S: Float> Decoded<S> {
         self.exact = true;
         self.decoder = decoder;
         self.counters = None;
+        self.trace = None;
     }
 
     /// Appends a path with room for `positions` labels (all 0), to be filled in by the decoder.

@@ -7,9 +7,9 @@
 //! [`Job`] to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is private to the crate: a
 //! search is only ever called with arguments that [`Sealed::run`] has checked.
 
-use super::counters::{Tally, Uncounted};
+use super::counters::{Tally, Uncounted, Work};
 use super::gather::GatherEdges;
-use super::{Counters, Decode, Decoded, Scratch};
+use super::{Decode, Decoded, Scratch};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::{Lattice, with_edges};
@@ -97,12 +97,12 @@ impl<D: Algorithm> Sealed for D {
             out.push_path(0, S::ZERO);
             return Ok(());
         }
-        if !scratch.counting {
+        if !scratch.counting && !scratch.tracing {
             return search(self, lattice, k, scratch, &mut Uncounted, out);
         }
-        let mut counters = Counters::over(lattice.positions());
-        let answer = search(self, lattice, k, scratch, &mut counters, out);
-        out.counters = Some(counters);
+        let mut work = Work::over(lattice.positions(), lattice.labels(), scratch.tracing);
+        let answer = search(self, lattice, k, scratch, &mut work, out);
+        (out.counters, out.trace) = (Some(work.counters), work.trace);
         answer
     }
 }

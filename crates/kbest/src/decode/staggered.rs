@@ -83,6 +83,7 @@ fn staggered<S: Float>(
         if !small.has_rest() {
             direction = Direction::Forward; // nothing left to bound: scores in the judge's order decide
         }
+        tally.round();
         let passed = small.pass(lattice, edges, direction, lower - slack, tally);
         lower = lower.larger(passed.active);
         // Paths with an inactive label are bounded by `mixed`: all of them are strictly worse, or forbidden.
@@ -101,7 +102,7 @@ fn staggered<S: Float>(
         } else {
             small.mark_best_mixed(lattice, edges);
         }
-        small.grow_marked(lattice, lower - slack);
+        small.grow_marked(lattice, lower - slack, tally);
         direction = match direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,

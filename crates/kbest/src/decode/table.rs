@@ -106,6 +106,8 @@ macro_rules! decoders {
         pub struct Scratch<S: Float> {
             /// Count the work ([`super::Counters`]) while decoding.
             pub counting: bool,
+            /// Keep which vertices are opened ([`super::Trace`]) while decoding, and count.
+            pub tracing: bool,
             $($(pub(crate) $module: super::$module::Memory<S>,)?)+
         }
     };

@@ -53,7 +53,7 @@ fn viterbi<S: Float>(
     alpha.extend((0..labels).map(|y| lattice.first_score(y)));
     back.clear();
     tally.round();
-    tally.nodes(0, labels);
+    tally.opened_all(0, labels);
 
     for t in 1..positions {
         next.clear();
@@ -69,7 +69,7 @@ fn viterbi<S: Float>(
             back.push(from as LabelId);
         }
         std::mem::swap(alpha, next);
-        tally.nodes(t, labels);
+        tally.opened_all(t, labels);
         tally.edges(labels * labels);
     }
 

@@ -50,7 +50,7 @@ pub(super) fn viterbi_kbest<S: Float>(
     memory.starts.clear();
     memory.paths.clear();
     tally.round();
-    tally.nodes(0, labels);
+    tally.opened_all(0, labels);
     for y in 0..labels {
         memory.starts.push(y);
         memory.paths.push(Partial { score: lattice.first_score(y), label: y as LabelId, from: 0 });
@@ -66,7 +66,7 @@ pub(super) fn viterbi_kbest<S: Float>(
                 |s| s + node,
             );
         }
-        tally.nodes(t, labels);
+        tally.opened_all(t, labels);
         tally.edges(labels * labels);
     }
     let last = (positions - 1) * labels..positions * labels;

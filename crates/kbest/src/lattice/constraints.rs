@@ -34,6 +34,22 @@ impl<S: Float> Lattice<'_, S> {
         self.allow(t, &[y])
     }
 
+    /// Forbids label `y` at position `t`.
+    ///
+    /// # Errors
+    /// As [`Lattice::allow`].
+    pub fn forbid(mut self, t: usize, y: LabelId) -> Result<Self> {
+        let mut keep = vec![true; self.labels()];
+        let labels = keep.len();
+        let Some(slot) = keep.get_mut(y as usize) else {
+            let what = format!("forbidden label of position {t}");
+            return Err(Error::LabelOutOfRange { what, label: y.into(), labels });
+        };
+        *slot = false;
+        self.mask_row(t, &keep)?;
+        Ok(self)
+    }
+
     /// Allows only the labels that are true in a `T x L` row-major mask.
     ///
     /// # Errors
@@ -80,6 +96,9 @@ mod tests {
         assert_eq!(lattice.node_row(0), [1.0, f32::NEG_INFINITY, 3.0]);
         assert_eq!(lattice.node_row(1), [f32::NEG_INFINITY, 5.0, f32::NEG_INFINITY]);
         assert_eq!(nodes[1], 2.0);
+        let without = lattice.clone().forbid(0, 2).unwrap();
+        assert_eq!(without.node_row(0), [1.0, f32::NEG_INFINITY, f32::NEG_INFINITY]);
+        assert!(lattice.clone().forbid(2, 0).is_err() && lattice.clone().forbid(0, 3).is_err());
         assert!(lattice.clone().allow(2, &[0]).is_err() && lattice.clone().force(0, 3).is_err());
         assert!(lattice.allow_mask(&[true; 5]).is_err());
     }

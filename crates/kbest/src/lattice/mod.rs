@@ -273,6 +273,14 @@ impl<'a, S: Float> Lattice<'a, S> {
         self.end().map_or(score, |end| score + end[y])
     }
 
+    /// The score of the edge from label `p` of position `t - 1` to label `y` of position `t`.
+    ///
+    /// # Panics
+    /// If there is no such position or label, or `t` is 0.
+    pub fn edge_score(&self, t: usize, p: LabelId, y: LabelId) -> S {
+        with_edges!(self, |edges| edges.get(t, p as usize, y as usize))
+    }
+
     /// The judge: the score of a path, added in the one order that all decoders share.
     ///
     /// # Errors

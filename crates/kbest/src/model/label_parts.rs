@@ -220,6 +220,8 @@ mod tests {
         let names = ["[/N][Nom]|O", "[/N][Acc]|O", "[/V][Pst.3Sg]|O", "[/V][Prs.3Sg]|B-LOC", "x_x|O"];
         let parts = LabelParts::from_names(&LabelSet::from_names(names)).unwrap();
         // N, O, V, 3Sg; x occurs twice, but in only one label
+        assert_eq!(parts.names(&LabelSet::from_names(names)), ["N", "O", "V", "3Sg"]);
+        assert_eq!(parts.names(&LabelSet::from_names(["a"])), ["part 0", "part 1", "part 2", "part 3"]);
         let of: Vec<_> = (0..5).map(|y| parts.of(y).to_vec()).collect();
         assert_eq!(of, [vec![0, 1], vec![0, 1], vec![2, 3, 1], vec![2, 3], vec![1]]);
         assert_eq!((parts.labels(), parts.parts(), parts.columns()), (5, 4, 9));

@@ -35,11 +35,17 @@ mod model;
 mod remembered;
 pub mod rows;
 mod segment;
+mod segment_terms;
 mod support;
+mod terms;
 
 pub use boolean::BooleanMemory;
 pub use model::{ModelMemory, ModelScores, model_lattice};
 pub use segment::{PlaceScores, SegmentModelMemory, place_lattice};
+pub use segment_terms::SegmentTerms;
+pub use terms::{
+    Difference, Term, TermKind, Terms, constraint_terms, differences, lattice_terms, segment_lattice_terms,
+};
 
 use crate::error::Result;
 use crate::lattice::{Edges, Lattice};

@@ -301,6 +301,12 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         &self.chain
     }
 
+    /// The score of a length; 0 if lengths have none.
+    pub fn duration(&self, length: usize, label: LabelId) -> S {
+        let place = (length - 1) * self.labels() + label as usize;
+        self.durations.as_ref().and_then(|durations| durations.get(place).copied()).unwrap_or(S::ZERO)
+    }
+
     /// The score of one segment besides node scores and duration; 0 if there is none.
     #[inline]
     pub(crate) fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {

@@ -18,13 +18,16 @@ pub(crate) enum Take {
     Suffix(usize),
 }
 
+/// Makes a macro with a length.
+type WithLength = fn(usize) -> Take;
+
 impl Take {
     /// The macros without a length, by name.
     pub(super) const WITHOUT_LENGTH: [(&'static str, Take); 3] =
         [("x", Take::Whole), ("fold", Take::Folded), ("shape", Take::Shape)];
 
     /// The macros with a length, by name.
-    pub(super) const WITH_LENGTH: [(&'static str, fn(usize) -> Take); 2] =
+    pub(super) const WITH_LENGTH: [(&'static str, WithLength); 2] =
         [("prefix", Take::Prefix), ("suffix", Take::Suffix)];
 
     /// Appends it; false if the cell is shorter than the affix.

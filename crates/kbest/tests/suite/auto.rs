@@ -53,7 +53,7 @@ proptest! {
         let lattice = case.lattice(&edges);
         let on = |bit: u8| switches >> bit & 1 == 1;
         let engines =
-            Engines { funnel: on(0), viterbi_sparse: on(1), viterbi_simd: on(2), viterbi_astar: on(3) };
+            Engines { funnel: on(0), viterbi_sparse: on(1), viterbi_simd: on(2), recursive_enumeration: on(3) };
         let auto = Auto { engines };
         let plan = auto.plan(&lattice, k);
         if let (Ok(answer), true) = (auto.decode_kbest(&lattice, k, &mut Scratch::new()), lattice.positions() > 0) {

@@ -1,7 +1,7 @@
 //! Beam search: its answers are legal and have the scores it reports, and certified answers are correct.
 
 use crate::common::{Case, Random, cast};
-use kbest::decode::{Beam, Viterbi};
+use kbest::decode::{Beam, PrefixBeam, Viterbi};
 use kbest::{Decode, Edges, Error, Float, Lattice, Scratch};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -30,6 +30,56 @@ fn check<S: Float>(case: &Case, width: usize, k: usize) -> bool {
     }
     assert!(answer.exact || width < lattice.labels(), "a beam that drops nothing is exact");
     answer.exact
+}
+
+/// The same for prefixes: as many paths as exist, legal, distinct and in order, none better than the best; certified ones
+/// are the best.
+fn check_prefixes<S: Float>(case: &Case, width: usize, k: usize) -> bool {
+    let edges = case.edges::<S>();
+    let lattice = case.lattice(&edges);
+    let expected = Viterbi.decode_kbest(&lattice, k, &mut Scratch::new());
+    let answer = PrefixBeam { width }.decode_kbest(&lattice, k, &mut Scratch::counting());
+    let (Ok(expected), Ok(answer)) = (&expected, &answer) else {
+        assert_eq!(answer.err(), expected.err(), "width {width}, k {k}, {case:?}");
+        return true;
+    };
+    assert_eq!(answer.paths.len(), expected.paths.len(), "width {width}, k {k}, {case:?}");
+    assert!(answer.paths.is_sorted_by(|a, b| a.score >= b.score), "width {width}, k {k}, {case:?}");
+    let mut seen = HashSet::new();
+    for (path, best) in answer.paths.iter().zip(&expected.paths) {
+        assert_eq!(lattice.path_score(&path.labels).unwrap(), path.score);
+        assert!(seen.insert(&path.labels));
+        assert!(path.score <= best.score, "width {width}, k {k}, {case:?}");
+        assert!(!answer.exact || path.score == best.score, "width {width}, k {k}, {case:?}");
+    }
+    if answer.exact {
+        assert_eq!(answer.best(), Viterbi.decode(&lattice, &mut Scratch::new()).unwrap().best());
+    }
+    answer.exact
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn prefixes_are_paths(seed in any::<u64>()) {
+        let case = Case::random(seed, 8, 9);
+        for (width, k) in [(1, 1), (3, 1), (200, 1), (1, 2), (2, 5), (8, 30), (1, 300)] {
+            check_prefixes::<f64>(&case, width, k);
+            check_prefixes::<f32>(&case, width, k);
+        }
+    }
+}
+
+/// With as many prefixes as there are paths nothing is dropped, and the answer is certified.
+#[test]
+fn prefixes_that_are_all_kept_are_certified() {
+    let edges = Edges::dense(2, vec![0.0f32, 0.0, 0.0, 10.0]).unwrap();
+    let lattice = Lattice::new(vec![1.0f32, 0.0, 1.0, 0.0], &edges).unwrap();
+    let narrow = PrefixBeam { width: 1 }.decode(&lattice, &mut Scratch::new()).unwrap();
+    assert_eq!((narrow.best().score, narrow.exact), (2.0, false));
+    let wide = PrefixBeam { width: 4 }.decode(&lattice, &mut Scratch::new()).unwrap();
+    assert_eq!((wide.best().score, wide.exact), (10.0, true));
 }
 
 proptest! {

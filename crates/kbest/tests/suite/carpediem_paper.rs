@@ -122,6 +122,34 @@ fn the_column_bound_is_exact_and_opens_no_more() {
     }
 }
 
+/// One bound for the graph, as in the paper, finds the same path and opens at least as many vertices as one per position;
+/// where all positions share their edges it is the same bound.
+#[test]
+fn one_bound_for_the_graph_is_exact_and_opens_no_fewer() {
+    let graph = CarpeDiem { bound: CarpeDiemBound::Graph };
+    let mut scratch = Scratch::counting();
+    let mut more = 0;
+    for seed in 0..400 {
+        let case = Case::random(seed, 12, 24);
+        let edges = case.edges::<f32>();
+        let lattice = case.lattice(&edges);
+        if lattice.positions() == 0 {
+            continue;
+        }
+        let Ok(expected) = CarpeDiem::default().decode(&lattice, &mut scratch) else {
+            assert!(graph.decode(&lattice, &mut scratch).is_err());
+            continue;
+        };
+        let answer = graph.decode(&lattice, &mut scratch).unwrap();
+        assert_eq!(answer.best(), expected.best(), "{case:?}");
+        let (by_graph, by_position) = (answer.counters.unwrap(), expected.counters.unwrap());
+        assert!(by_graph.nodes >= by_position.nodes, "{case:?}");
+        assert!(lattice.selection().is_some() || edges.matrices() > 1 || by_graph.nodes == by_position.nodes);
+        more += u32::from(by_graph.nodes > by_position.nodes);
+    }
+    assert!(more > 0, "some case has edges that change");
+}
+
 /// A million positions: Algorithm 4 goes back to the first layer without recursion.
 #[test]
 fn long_sequences_do_not_recurse() {

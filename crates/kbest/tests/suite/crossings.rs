@@ -30,11 +30,11 @@ const NAMES: [&str; 5] = ["O|s", "B-X|s", "I-X|p", "B-Y|p", "I-Y|s"];
 const WORDS: [&str; 6] = ["in", "old", "york", "bank", "now", "new"];
 
 /// A model, some inputs, and, if it votes, one model per member with its votes.
-struct Kind<M: Scorer> {
-    name: String,
-    model: Arc<M>,
+pub(crate) struct Kind<M: Scorer> {
+    pub(crate) name: String,
+    pub(crate) model: Arc<M>,
     labels: LabelSet,
-    inputs: Vec<M::Input>,
+    pub(crate) inputs: Vec<M::Input>,
     members: Vec<(Arc<M>, u32)>,
 }
 
@@ -69,7 +69,7 @@ fn trained(source: FeatureSource, parts: bool, averaging: Averaging) -> Model {
 }
 
 /// A model of rows; if it votes, each member as a separate model.
-fn rows(name: &str, source: FeatureSource, parts: bool, averaging: Averaging) -> Kind<Model> {
+pub(crate) fn rows(name: &str, source: FeatureSource, parts: bool, averaging: Averaging) -> Kind<Model> {
     let valued = source == FeatureSource::Items;
     let model = trained(source, parts, averaging);
     let members = model.voters().map_or(vec![], |voters| {
@@ -106,7 +106,7 @@ fn member_of_rows(model: &Model, voters: &Voters, member: u32) -> Model {
 }
 
 /// A hidden Markov model, whose lattices have start and end scores.
-fn hidden() -> Kind<Model> {
+pub(crate) fn hidden() -> Kind<Model> {
     let data = TrainingSet::new(&sequences(60, false), FeatureSource::Preset(Preset::Hmm), 1).unwrap();
     let mut trainer = Hmm::new(Arc::new(data), HmmOptions::default()).unwrap();
     trainer.epoch(&mut |_| ()).unwrap();
@@ -117,7 +117,7 @@ fn hidden() -> Kind<Model> {
 }
 
 /// Support tokens and a kernel; whole numbers if the kernel is polynomial and the coefficients are the last ones.
-fn dual(kernel: &str, averaging: Averaging) -> Kind<Model> {
+pub(crate) fn dual(kernel: &str, averaging: Averaging) -> Kind<Model> {
     let data = TrainingSet::new(&sequences(60, false), template(SHARED), 1).unwrap();
     let parsed = Arc::new(kernel.parse::<StandardKernel>().unwrap());
     let data = DualTrainingSet::new(Arc::new(data), parsed, DualOptions::default()).unwrap();
@@ -367,12 +367,12 @@ fn check_confidences(
     }
 }
 
-fn template(text: &str) -> FeatureSource {
+pub(crate) fn template(text: &str) -> FeatureSource {
     FeatureSource::Template(Template::parse(text, "template").unwrap())
 }
 
-const SHARED: &str = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n";
-const OBSERVED: &str = "U0:%x[0,0]\nB\nB0:%x[0,0]\n";
+pub(crate) const SHARED: &str = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n";
+pub(crate) const OBSERVED: &str = "U0:%x[0,0]\nB\nB0:%x[0,0]\n";
 
 #[test]
 fn rows_with_shared_edges() {

@@ -65,12 +65,12 @@ proptest! {
     /// Larger lattices, a few hundred paths each: the lazy order equals that of k-best decoding.
     #[test]
     fn lazily_as_at_once(seed in any::<u64>()) {
-        use kbest::{Decode, Scratch, decode::ViterbiAstar};
+        use kbest::{Decode, Scratch, decode::RecursiveEnumeration};
         let case = Case::random(seed, 15, 60);
         let edges = case.edges::<f32>();
         let lattice = case.lattice(&edges);
         let lazily: Vec<f32> = kbest_iter(&lattice).take(300).map(|path| path.score).collect();
-        match ViterbiAstar::default().decode_kbest(&lattice, 300, &mut Scratch::new()) {
+        match RecursiveEnumeration::default().decode_kbest(&lattice, 300, &mut Scratch::new()) {
             Ok(at_once) => {
                 let at_once: Vec<f32> = at_once.paths.iter().map(|path| path.score).collect();
                 prop_assert_eq!(lazily, at_once);

@@ -20,6 +20,7 @@ mod features;
 mod funnel_page;
 mod fuzz_replay;
 mod held_lattices;
+mod huang_paper;
 mod import;
 mod import_fixtures;
 mod k_best;
@@ -35,5 +36,7 @@ mod shards;
 mod staggered_theorems;
 mod synthetic;
 
+mod terms;
+mod trace;
 mod training;
 mod transitions;

@@ -84,7 +84,7 @@ fn auto_variants() -> Vec<Decoder> {
     for bits in 0..16 {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let (funnel, viterbi_sparse) = (on(0), on(1));
-        let engines = Engines { funnel, viterbi_sparse, viterbi_simd: on(2), viterbi_astar: on(3) };
+        let engines = Engines { funnel, viterbi_sparse, viterbi_simd: on(2), recursive_enumeration: on(3) };
         variants.push(Decoder::Auto(Auto { engines }));
     }
     variants

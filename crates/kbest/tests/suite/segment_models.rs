@@ -26,7 +26,7 @@ use std::sync::Arc;
 const WORDS: [&str; 6] = ["in", "Old", "York", "bank", "17", "new"];
 
 /// Sequences of a token, a line and a label of this spelling; labels depend on words, neighbours and chance.
-fn sequences(count: usize, seed: u64, tags: &[&str]) -> Vec<Sequence> {
+pub(crate) fn sequences(count: usize, seed: u64, tags: &[&str]) -> Vec<Sequence> {
     let random = &mut Random::new(seed);
     let sequence = |_| {
         let (mut sequence, mut last, mut line) = (Sequence::new(), 0, 1);
@@ -42,8 +42,8 @@ fn sequences(count: usize, seed: u64, tags: &[&str]) -> Vec<Sequence> {
     (0..count).map(sequence).collect()
 }
 
-const RUNS: &[&str] = &["A", "B", "C", "O"];
-const IOB2: &[&str] = &["O", "B-X", "I-X", "B-Y", "I-Y"];
+pub(crate) const RUNS: &[&str] = &["A", "B", "C", "O"];
+pub(crate) const IOB2: &[&str] = &["O", "B-X", "I-X", "B-Y", "I-Y"];
 const IOBES: &[&str] = &["O", "B-X", "I-X", "E-X", "S-X"];
 
 fn template(text: &str) -> FeatureSource {
@@ -63,7 +63,7 @@ fn data(tags: &[&str], source: FeatureSource) -> SegmentTrainingSet {
 }
 
 /// After a few passes, and through a file: full of mistakes.
-fn trained(tags: &[&str], source: FeatureSource, averaging: Averaging) -> Arc<SegmentModel> {
+pub(crate) fn trained(tags: &[&str], source: FeatureSource, averaging: Averaging) -> Arc<SegmentModel> {
     let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
     let mut trainer = Perceptron::new(Arc::new(data(tags, source)), options).unwrap();
     (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
@@ -73,7 +73,7 @@ fn trained(tags: &[&str], source: FeatureSource, averaging: Averaging) -> Arc<Se
     Arc::new(model)
 }
 
-fn segmentations(lattice: &SegmentLattice<'_, f32>) -> Vec<Segmentation<f32>> {
+pub(crate) fn segmentations<S: kbest::Float>(lattice: &SegmentLattice<'_, S>) -> Vec<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let mut all = vec![];
     let mut open: Vec<Vec<Segment>> = vec![vec![]];
@@ -81,7 +81,7 @@ fn segmentations(lattice: &SegmentLattice<'_, f32>) -> Vec<Segmentation<f32>> {
         let at = parts.last().map_or(0, |last| last.end);
         if at == positions {
             let score = lattice.segmentation_score(&parts).unwrap();
-            if score > f32::NEG_INFINITY {
+            if !score.is_forbidden() {
                 all.push(Segmentation { segments: parts, score });
             }
             continue;

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::table;
 use clap::Args;
-use kbest::decode::{Auto, ForwardPass, Funnel, ViterbiAstar, ViterbiSimd, ViterbiSparse};
+use kbest::decode::{Auto, ForwardPass, Funnel, RecursiveEnumeration, ViterbiSimd, ViterbiSparse};
 use kbest::lattice::Shape;
 use kbest::random::Random;
 use kbest::{Decoder, Edges, Lattice, kernel};
@@ -232,10 +232,10 @@ fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
         all.push(("viterbi-simd", ViterbiSimd.into()));
         all.extend(listed.then(|| ("viterbi-sparse", ViterbiSparse.into())));
     } else {
-        all.push(("viterbi-astar", ViterbiAstar { forward: ForwardPass::Simd }.into()));
-        all.extend(
-            listed.then(|| ("viterbi-astar sparse", ViterbiAstar { forward: ForwardPass::Sparse }.into())),
-        );
+        all.push(("recursive-enumeration", RecursiveEnumeration { forward: ForwardPass::Simd }.into()));
+        all.extend(listed.then(|| {
+            ("recursive-enumeration sparse", RecursiveEnumeration { forward: ForwardPass::Sparse }.into())
+        }));
     }
     all.into_iter().map(|(name, decoder)| Contender::new(name.to_owned(), decoder, k)).collect()
 }

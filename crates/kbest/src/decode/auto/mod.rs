@@ -26,12 +26,12 @@ pub struct Engines {
     /// Viterbi with vector instructions.
     pub viterbi_simd: bool,
     /// Viterbi A*, with the forward pass of either of those two.
-    pub viterbi_astar: bool,
+    pub recursive_enumeration: bool,
 }
 
 impl Default for Engines {
     fn default() -> Self {
-        Engines { funnel: true, viterbi_sparse: true, viterbi_simd: true, viterbi_astar: true }
+        Engines { funnel: true, viterbi_sparse: true, viterbi_simd: true, recursive_enumeration: true }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Engines;
 use crate::decode::funnel::{self, Budget, Stop};
 use crate::decode::gather::GatherEdges;
 use crate::decode::{
-    Algorithm, Decode, Decoder, ForwardPass, Funnel, Job, Tally, Viterbi, ViterbiAstar, ViterbiSimd,
+    Algorithm, Decode, Decoder, ForwardPass, Funnel, Job, RecursiveEnumeration, Tally, Viterbi, ViterbiSimd,
     ViterbiSparse,
 };
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ const SPREAD_FACTOR: usize = 4;
 /// The cost of one exception in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
 const EXCEPTION_STEPS: usize = 3;
 
-/// The cost per position of each further path after the forward pass of `viterbi-astar`, in the same steps (measured,
+/// The cost per position of each further path after the forward pass of `recursive-enumeration`, in the same steps (measured,
 /// roughly: 26 nanoseconds). The additional microsecond per path is not counted: where nothing can be pruned, the
 /// funnel would spend it in vain.
 const PATH_STEPS: usize = 60;
@@ -125,8 +125,8 @@ pub enum Engine {
     ViterbiSparse,
     /// [`crate::decode::ViterbiSimd`].
     ViterbiSimd,
-    /// [`crate::decode::ViterbiAstar`], for more than one path, with this forward pass.
-    ViterbiAstar(ForwardPass),
+    /// [`crate::decode::RecursiveEnumeration`], for more than one path, with this forward pass.
+    RecursiveEnumeration(ForwardPass),
     /// [`crate::decode::Viterbi`], if everything else is switched off.
     Viterbi,
 }
@@ -138,7 +138,7 @@ impl Engine {
             Engine::Funnel => Funnel.into(),
             Engine::ViterbiSparse => ViterbiSparse.into(),
             Engine::ViterbiSimd => ViterbiSimd.into(),
-            Engine::ViterbiAstar(forward) => ViterbiAstar { forward }.into(),
+            Engine::RecursiveEnumeration(forward) => RecursiveEnumeration { forward }.into(),
             Engine::Viterbi => Viterbi.into(),
         }
     }
@@ -154,10 +154,12 @@ impl Engine {
             Engine::Funnel => "it opens only the labels that can matter",
             Engine::ViterbiSparse => "its time depends only on the exceptions, which are few",
             Engine::ViterbiSimd => "it reads every edge with vector instructions",
-            Engine::ViterbiAstar(ForwardPass::Sparse) => {
+            Engine::RecursiveEnumeration(ForwardPass::Sparse) => {
                 "one forward pass over the exceptions, then path by path"
             }
-            Engine::ViterbiAstar(ForwardPass::Simd) => "one forward pass over all edges, then path by path",
+            Engine::RecursiveEnumeration(ForwardPass::Simd) => {
+                "one forward pass over all edges, then path by path"
+            }
             Engine::Viterbi => "everything else is switched off",
         }
     }
@@ -203,7 +205,7 @@ impl Plan {
             (None, None) => (ForwardPass::Simd, LANES * facts.simd_steps()),
         };
         let fallback = match pass {
-            _ if facts.k > 1 && engines.viterbi_astar => Engine::ViterbiAstar(pass),
+            _ if facts.k > 1 && engines.recursive_enumeration => Engine::RecursiveEnumeration(pass),
             _ if facts.k > 1 || (sparse_steps.is_none() && simd_steps.is_none()) => Engine::Viterbi,
             ForwardPass::Sparse => Engine::ViterbiSparse,
             ForwardPass::Simd => Engine::ViterbiSimd,
@@ -221,7 +223,7 @@ impl Plan {
     pub(crate) fn forward_pass(&self) -> ForwardPass {
         match self.fallback {
             Engine::ViterbiSparse => ForwardPass::Sparse,
-            Engine::ViterbiAstar(pass) => pass,
+            Engine::RecursiveEnumeration(pass) => pass,
             _ => ForwardPass::Simd,
         }
     }

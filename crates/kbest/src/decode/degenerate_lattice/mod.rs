@@ -20,6 +20,7 @@
 
 mod passes;
 
+use super::Tally;
 use super::gather::{GatherEdges, TargetList};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -92,11 +93,19 @@ impl<S: Float> Column<S> {
         self.nodes.len() + usize::from(self.rest.is_some())
     }
 
+    /// Reports the column's nodes as opened.
+    fn report(&self, t: usize, tally: &mut impl Tally) {
+        tally.opened_each(t, self.nodes.iter().map(|node| node.label));
+        if self.rest.is_some() {
+            tally.opened_merged(t);
+        }
+    }
+
     /// Drops forbidden nodes, and nodes below the threshold if both their bounds are known.
     ///
     /// Safe because `bound` is an upper bound on every path through the node and the threshold lies below the lower
     /// bound by the rounding slack: dropped nodes are strictly worse than the answer.
-    fn prune(&mut self, threshold: Option<S>) {
+    fn prune(&mut self, t: usize, threshold: Option<S>, tally: &mut impl Tally) {
         let keep = |node: &Node<S>| match threshold {
             Some(threshold) => {
                 let bound = node.bound();
@@ -104,7 +113,7 @@ impl<S: Float> Column<S> {
             }
             None => !(node.forward + node.node).is_forbidden(),
         };
-        self.nodes.retain(keep);
+        self.nodes.retain(|node| keep(node) || drop_at(t, node, tally));
         self.rest = self.rest.filter(keep);
     }
 }
@@ -315,17 +324,24 @@ impl<S: Float> DegenerateLattice<S> {
     }
 
     /// Doubles the active labels of the marked columns.
-    pub(crate) fn grow_marked(&mut self, lattice: &Lattice<'_, S>, threshold: S) {
+    pub(crate) fn grow_marked(&mut self, lattice: &Lattice<'_, S>, threshold: S, tally: &mut impl Tally) {
         let ranking = lattice.edges().ranking();
         let threshold = self.bounded.then_some(threshold);
         for t in 0..self.positions {
             if std::mem::take(&mut self.columns[t].marked) {
-                self.grow(lattice, ranking, t, threshold);
+                self.grow(lattice, ranking, t, threshold, tally);
             }
         }
     }
 
-    fn grow(&mut self, lattice: &Lattice<'_, S>, ranking: &Ranking, t: usize, threshold: Option<S>) {
+    fn grow(
+        &mut self,
+        lattice: &Lattice<'_, S>,
+        ranking: &Ranking,
+        t: usize,
+        threshold: Option<S>,
+        tally: &mut impl Tally,
+    ) {
         let scores = if t == 0 { &self.first } else { lattice.node_row(t) };
         let column = &mut self.columns[t];
         let Some(rest) = column.rest else { return };
@@ -337,12 +353,19 @@ impl<S: Float> DegenerateLattice<S> {
         let levels = ranking.levels();
         let inherited = |label: LabelId, node: S| Node { label, node, ..rest };
         let added = ranking.added_after(column.level).iter().map(|&y| inherited(y, scores[y as usize]));
-        column.nodes.extend(added.filter(|node| !node.node.is_forbidden() && keep(node)));
+        let legal = added.filter(|node| !node.node.is_forbidden());
+        column.nodes.extend(legal.filter(|node| keep(node) || drop_at(t, node, tally)));
         column.level += 1;
         let node =
             if column.level < levels { self.rest_nodes[t * levels + column.level] } else { S::FORBIDDEN };
         column.rest = Some(inherited(0, node)).filter(|rest| !rest.node.is_forbidden() && keep(rest));
     }
+}
+
+/// Reports a node that is dropped.
+fn drop_at<S>(t: usize, node: &Node<S>, tally: &mut impl Tally) -> bool {
+    tally.pruned(t, node.label);
+    false
 }
 
 fn fresh<S: Float>(label: LabelId, node: S) -> Node<S> {

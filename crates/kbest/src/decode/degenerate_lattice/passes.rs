@@ -17,7 +17,8 @@ pub(crate) struct Passed<S> {
 }
 
 impl<S: Float> DegenerateLattice<S> {
-    /// One pass; nodes whose bound lies below the threshold are dropped on the way.
+    /// One pass; nodes whose bound lies below the threshold are dropped on the way. The caller counts the round, as the
+    /// papers do: a last pass that only repeats the judge's additions is none.
     pub(crate) fn pass(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -30,7 +31,6 @@ impl<S: Float> DegenerateLattice<S> {
         self.bounded |= direction == Direction::Backward;
         let threshold = self.bounded.then_some(threshold);
         self.direction = direction;
-        tally.round();
         match direction {
             Direction::Forward => self.forward(lattice, edges, threshold, tally),
             Direction::Backward => self.backward(lattice, edges, threshold, tally),
@@ -51,13 +51,13 @@ impl<S: Float> DegenerateLattice<S> {
         if let Some(rest) = &mut self.columns[0].rest {
             (rest.forward, rest.mixed) = (S::ZERO, rest.node);
         }
-        self.columns[0].prune(threshold);
-        tally.nodes(0, self.columns[0].size());
+        self.columns[0].prune(0, threshold, tally);
+        self.columns[0].report(0, tally);
         for t in 1..self.positions {
             let (before, from) = self.columns.split_at_mut(t);
             let (previous, column) = (&before[t - 1], &mut from[0]);
             let bounds = lattice.degenerate(t);
-            tally.nodes(t, column.size());
+            column.report(t, tally);
             tally.edges(previous.size() * column.size());
             let size = column.nodes.len();
             self.targets.fill(column.nodes.iter().map(|node| node.label));
@@ -93,7 +93,7 @@ impl<S: Float> DegenerateLattice<S> {
             if let Some(rest) = &mut column.rest {
                 (rest.forward, rest.mixed) = (into_rest, into_rest + rest.node);
             }
-            column.prune(threshold);
+            column.prune(t, threshold, tally);
         }
     }
 
@@ -112,13 +112,13 @@ impl<S: Float> DegenerateLattice<S> {
         if let Some(rest) = &mut last.rest {
             (rest.backward, rest.mixed) = (self.rest_ends[last.level], self.rest_ends[last.level]);
         }
-        last.prune(threshold);
-        tally.nodes(self.positions - 1, last.size());
+        last.prune(self.positions - 1, threshold, tally);
+        last.report(self.positions - 1, tally);
         for t in (0..self.positions - 1).rev() {
             let (until, after) = self.columns.split_at_mut(t + 1);
             let (column, next) = (&mut until[t], &after[0]);
             let bounds = lattice.degenerate(t + 1);
-            tally.nodes(t, column.size());
+            column.report(t, tally);
             tally.edges(column.size() * next.size());
             self.targets.fill(next.nodes.iter().map(|node| node.label));
             self.row.resize(next.nodes.len(), S::FORBIDDEN);
@@ -151,7 +151,7 @@ impl<S: Float> DegenerateLattice<S> {
                 }
                 (rest.backward, rest.mixed) = (best, best);
             }
-            column.prune(threshold);
+            column.prune(t, threshold, tally);
         }
     }
 

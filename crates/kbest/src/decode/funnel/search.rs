@@ -181,8 +181,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Opens the labels prepared for a job.
     pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
-        let Memory { layers, fresh, .. } = &mut *self.memory;
-        self.tally.nodes(job.t, fresh.len());
+        let Memory { layers, fresh, selected, .. } = &mut *self.memory;
+        if self.tally.traces() {
+            selected.iter().for_each(|&y| self.tally.pruned(job.t, y)); // opening takes it back
+        }
+        self.tally.opened_each(job.t, fresh.iter().map(|entry| entry.label));
         match job.goal {
             Goal::Any => layers.lower(job.t, fresh, job.floor, rest),
             Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),

@@ -206,12 +206,15 @@ impl<F: Differentiable> Crf<F> {
     }
 }
 
-/// One iteration of L-BFGS: the number of right positions, the loss, and whether the gradient has vanished. `evaluate` writes
-/// the gradient of the loss at a point, without the penalty.
+/// Writes the gradient of the loss at a point.
+pub(super) type Evaluate<'a> = &'a mut dyn FnMut(&[f64], &mut [f64]) -> Result<Tally>;
+
+/// One iteration of L-BFGS: the number of right positions, the loss, and whether the gradient has vanished. `evaluate`
+/// leaves out the penalty.
 pub(super) fn iterate(
     lbfgs: &mut Lbfgs,
     options: &CrfOptions,
-    evaluate: &mut dyn FnMut(&[f64], &mut [f64]) -> Result<Tally>,
+    evaluate: Evaluate<'_>,
 ) -> Result<(usize, f64, bool)> {
     let (mut right, c2) = (0, options.c2);
     let iteration = lbfgs.iterate(&mut |weights: &[f64], gradient: &mut [f64]| {

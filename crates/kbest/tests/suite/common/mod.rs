@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 #![allow(clippy::unwrap_used)] // a test may fail this way
 
-use kbest::decode::{Answers, Astar, CATALOGUE, Heuristic};
+use kbest::decode::{Answers, Astar, CATALOGUE, CarpeDiem, CarpeDiemBound, Heuristic};
 use kbest::lattice::Held;
 use kbest::{Decoder, Edges, Float, LabelId, Lattice, Path};
 
@@ -428,7 +428,7 @@ pub fn enumerate<S: Float>(lattice: &Lattice<'_, S>) -> Vec<Path<S>> {
     all
 }
 
-/// Every exact 1-best decoder, A* with each heuristic; `KBEST_TEST_DECODERS=a,b` selects some of them while working on
+/// Every exact 1-best decoder, A* with each heuristic, CarpeDiem with each bound; `KBEST_TEST_DECODERS=a,b` selects some of them while working on
 /// one.
 pub fn exact_decoders() -> Vec<Decoder> {
     decoders(|_| true)
@@ -454,6 +454,10 @@ fn decoders(takes: impl Fn(Answers) -> bool) -> Vec<Decoder> {
         match Decoder::by_name(entry.name).unwrap() {
             Decoder::Astar(_) => {
                 decoders.extend(Heuristic::ALL.map(|heuristic| Decoder::Astar(Astar { heuristic })));
+            }
+            Decoder::CarpeDiem(_) => {
+                let bounds = [CarpeDiemBound::Graph, CarpeDiemBound::Overall, CarpeDiemBound::Column];
+                decoders.extend(bounds.map(|bound| Decoder::CarpeDiem(CarpeDiem { bound })));
             }
             decoder => decoders.push(decoder),
         }
