@@ -277,7 +277,7 @@ fn k_best_blocks_and_marginals() {
         if i % 3 == 0 {
             assert_eq!(bare.join("\n"), first[i / 3]);
             assert!(
-                scored.contains(&format!("{head}\n{}\n\n", first[i / 3])),
+                scored.contains(&format!("# {rank} {}\n{}\n\n", numbers[1], first[i / 3])),
                 "--scores: the head of the best"
             );
         }
