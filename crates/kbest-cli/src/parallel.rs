@@ -73,7 +73,7 @@ mod tests {
                 let mut got = Vec::new();
                 let worker = || {
                     |item: usize| {
-                        if item % 97 == 0 {
+                        if item.is_multiple_of(97) {
                             thread::yield_now();
                         }
                         if item == fails { Err(Failure::Negative(item.to_string())) } else { Ok(item * 2) }
