@@ -261,8 +261,10 @@ fn k_best_blocks_and_marginals() {
     let mut last = f64::INFINITY;
     for (i, block) in blocks.iter().enumerate() {
         let (head, lines) = block.split_once('\n').unwrap();
-        let (rank, score) = head.strip_prefix("# ").unwrap().split_once(' ').unwrap();
+        let numbers: Vec<&str> = head.strip_prefix("# ").unwrap().split(' ').collect();
+        let [rank, score, probability] = numbers[..] else { panic!("{head}") };
         assert_eq!(rank, (i % 3).to_string());
+        assert!((0.0..=1.0).contains(&probability.parse::<f64>().unwrap()), "{head}");
         let score: f64 = score.parse().unwrap();
         assert!(i % 3 == 0 || score <= last, "best first");
         last = score;
@@ -275,7 +277,7 @@ fn k_best_blocks_and_marginals() {
         if i % 3 == 0 {
             assert_eq!(bare.join("\n"), first[i / 3]);
             assert!(
-                scored.contains(&format!("{head}\n{}\n\n", first[i / 3])),
+                scored.contains(&format!("# {rank} {}\n{}\n\n", numbers[1], first[i / 3])),
                 "--scores: the head of the best"
             );
         }

@@ -130,7 +130,7 @@ fn bad_options_are_explained() {
         ("tag -m m.kbest --constraints bytes.tsv good.tsv", "bytes.tsv:2: expected UTF-8"),
         ("evaluate -m m.kbest good.tsv --spans weird", "unknown tagging scheme `weird`"),
         ("evaluate -m m.kbest good.tsv --min-f1 0.5", "--min-f1: expected labels that encode spans"),
-        ("evaluate bad.jsonl", "expected columns"),
+        ("evaluate bad.jsonl", "expected a list `gold` beside `tags`, or --predicted FILE"),
         ("evaluate lonely.tsv", "lonely.tsv:2: expected at least two columns"),
         ("inspect nosuch.kbest", "nosuch.kbest: No such file"),
     ] {
@@ -144,7 +144,7 @@ fn bad_options_are_explained() {
 #[test]
 fn a_missed_minimum_is_exit_code_1() {
     let folder = folder();
-    fs::write(folder.path().join("wrong.tsv"), "a\tno-such-label\n").unwrap();
+    fs::write(folder.path().join("wrong.tsv"), "a\tno-such-label\nb\tNOUN\n").unwrap();
     let (code, message) = run(folder.path(), "evaluate -m m.kbest wrong.tsv --min-accuracy 0.99");
     assert!(code == 1 && message.contains("expected at least 0.99"), "{message}");
     assert_eq!(run(folder.path(), "evaluate -m m.kbest good.tsv --min-accuracy 0.5").0, 0);
