@@ -98,7 +98,7 @@ impl Algorithm for PrefixBeam {
         let Job { lattice, edges, k, scratch, tally, out } = job.reborrow();
         let dropped = scratch.prefix_beam.forward(lattice, edges, width, tally);
         scratch.prefix_beam.push_best(lattice, k, out);
-        let tie = matches!(&out.paths[..], [first, second, ..] if first.score == second.score);
+        let tie = matches!(&scratch.prefix_beam.kept[..], [first, second, ..] if first.score == second.score);
         out.exact = !dropped && !tie;
         match out.paths.len() {
             found if found == k || !dropped && found > 0 => Ok(()),

@@ -254,6 +254,7 @@ fn find_the_best<S: Float>(case: &Case) {
     let paths = enumerate(&lattice);
     let mut scratch = MarginalScratch::new();
     let found = match marginals(&lattice, &mut scratch) {
+        Err(Error::Range { .. }) => return, // a likely path far below the best scores of its positions
         Err(error) => return assert!(paths.is_empty() && error == Error::NoPath),
         Ok(found) => found,
     };
