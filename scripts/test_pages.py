@@ -258,7 +258,10 @@ class Test:
         page = Page(browser)
         self.check_page(page, path, data)
         drawn = page.run("[...document.querySelectorAll('#trellis g.vertex')].filter(g => g.dataset.rank === '0').map(g => [+g.dataset.start, +g.dataset.end, +g.dataset.label])")
-        self.equal(drawn, data["paths"][0]["segments"][:len(drawn)], "segments: drawn")
+        own = data["paths"][0]["segments"]
+        self.true(drawn and drawn[0] in own, "segments: the best segmentation is drawn")
+        first = own.index(drawn[0])  # what is out of sight is not drawn
+        self.equal(drawn, own[first:first + len(drawn)], "segments: drawn")
         page.screenshot(os.path.join(self.out, "segments.png"))
         page.close()
 
