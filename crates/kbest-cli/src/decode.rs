@@ -7,7 +7,7 @@ mod telling;
 
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, FORMAT, Input, Scores, with_batch};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, keep_inputs};
 use crate::parallel::in_order;
 use crate::segments;
 use crate::text::threads;
@@ -15,7 +15,7 @@ use clap::Args;
 use kbest::{Decode, Decoded, Decoder, Error, Lattice, MarginalScratch, Scratch, marginals};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub(crate) use telling::{Distributions, Label, Labels, Telling, rounded};
 
 /// Find the best paths through score arrays; one JSON line per sequence
@@ -103,6 +103,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What the file holds decides: a decoder of segments by name waits for it, any other is checked at once.
     let decoder = if arguments.decoder.starts_with("semi-") { None } else { Some(chosen(arguments)?) };
     let threads = threads(arguments.threads)?;
+    if let Some(output) = &arguments.output {
+        let arrays =
+            [&arguments.input.file, &arguments.input.edges].into_iter().flatten().map(PathBuf::as_path);
+        let named = arguments.constraints.iter().chain(&arguments.labels).map(Path::new);
+        keep_inputs(output, arrays.chain(named))?;
+    }
     with_batch!(arguments.input.read()?, |batch| {
         let telling =
             Telling::new(arguments.labels.as_deref(), arguments.marginals.as_deref(), batch.labels())?;

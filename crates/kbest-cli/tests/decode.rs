@@ -217,6 +217,10 @@ fn output_files_appear_whole_or_not_at_all() {
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
+    let input = small().write(folder.path(), "in.npz");
+    let before = std::fs::read(&input).unwrap();
+    let over = kbest().arg("decode").arg(&input).arg("-o").arg(&input).output().unwrap();
+    assert_eq!((over.status.code(), std::fs::read(&input).unwrap()), (Some(2), before), "inputs are kept");
     let nowhere =
         kbest().args(["decode", "-o", "/nonexistent/x", "-"]).write_stdin(small().bytes()).output().unwrap();
     assert_eq!(nowhere.status.code(), Some(2));

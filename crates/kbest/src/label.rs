@@ -61,7 +61,7 @@ impl LabelSetBuilder {
         if self.counts.len() < self.len() {
             self.counts.push(0);
         }
-        self.counts[id as usize] += times;
+        self.counts[id as usize] = self.counts[id as usize].saturating_add(times);
         id
     }
 

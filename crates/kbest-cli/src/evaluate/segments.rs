@@ -1,7 +1,7 @@
 //! `kbest evaluate` with a model of segments.
 
 use super::counts::{Compared, Counts, Wanted};
-use super::{Arguments, by_of, measure, place, spans, unknown_words};
+use super::{Arguments, by_of, files, measure, place, spans, unknown_words};
 use crate::failure::Result;
 use crate::tag::segment_decoder;
 use crate::text::{Suspicions, Tally, threads};
@@ -36,6 +36,7 @@ pub(super) fn with_model(
         let (mut tagger, suspicions, place) = (tagger.another(), suspicions.clone(), place.clone());
         let mut checker = checks.as_ref().map(|checks| checks.checker(&tagger));
         move |sequence: &Sequence, line: u64, _: &mut Vec<u8>| {
+            files::refuse_candidates(sequence, &place.file, line)?;
             suspicions.look(tagger.model().extractor(), sequence, line);
             let tagged = tagger.tag(sequence, 1)?.clone();
             if let Some(checker) = &mut checker {

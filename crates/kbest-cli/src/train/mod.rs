@@ -155,6 +155,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
     let origin = Origin::of(arguments, &sequences, dev.as_deref());
+    let (source, dev) = (&source, dev.as_deref());
+    let run = |key, sequences| Run { arguments, source, dev, calibrate, key, sequences, origin };
     if recipe.algorithm.is_of_segments() {
         let options = arguments.algorithm.segment_options()?;
         let data = SegmentTrainingSet::new(&sequences, features, arguments.min_frequency, options)?;
@@ -162,33 +164,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report.segments(&data, begun.elapsed());
         report.loss_means(recipe.loss_means());
         let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
-        let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-        let run = Run {
-            arguments,
-            source: &source,
-            dev: dev.as_deref(),
-            calibrate,
-            key,
-            sequences: data.examples().len(),
-            origin,
-        };
-        return run.to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
+        let key = fingerprint(&*data, &depends_on(arguments, dev));
+        return run(key, data.examples().len())
+            .to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
     let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
     report.data(&data, begun.elapsed());
     report.loss_means(recipe.loss_means());
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
-    let key = fingerprint(&*data, &depends_on(arguments, dev.as_deref()));
-    let run = Run {
-        arguments,
-        source: &source,
-        dev: dev.as_deref(),
-        calibrate,
-        key,
-        sequences: data.examples().len(),
-        origin,
-    };
-    run.to_the_end(&mut *trainer, report, begun, |model: Model, report| {
+    let key = fingerprint(&*data, &depends_on(arguments, dev));
+    run(key, data.examples().len()).to_the_end(&mut *trainer, report, begun, |model: Model, report| {
         let measured_on =
             dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
         let model = prune(model, arguments.prune, measured_on, report)?;

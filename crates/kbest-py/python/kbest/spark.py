@@ -66,9 +66,10 @@ def _add_file(df: Any, data: bytes) -> str:
         # It must stay: an executor that is started later fetches it, too.
         folder = tempfile.mkdtemp(prefix="kbest-spark-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _sent[name] = os.path.join(folder, name)
-        with open(_sent[name], "wb") as out:
+        path = os.path.join(folder, name)
+        with open(path, "wb") as out:
             out.write(data)
+        _sent[name] = path
     df.sparkSession.sparkContext.addFile(_sent[name])
     return name
 

@@ -89,11 +89,14 @@ fn first_mark(text: &str) -> Option<char> {
 /// The mark that is split off the end.
 fn last_mark(text: &str) -> Option<char> {
     let mark = text.chars().next_back().filter(|&character| is_punctuation(character))?;
-    let word = &text[..text.len() - mark.len_utf8()];
+    if mark != '.' {
+        return Some(mark);
+    }
+    let word = &text[..text.len() - 1];
     let mut characters = word.chars();
     let is_letter = characters.next().is_some_and(char::is_alphabetic) && characters.next().is_none();
-    let has_stop_inside = word.trim_end_matches('.').contains('.') && !word.ends_with('.');
-    let stays = mark == '.' && (is_letter || has_stop_inside && word.contains(char::is_alphabetic));
+    let has_stop_inside = !word.ends_with('.') && word.contains('.');
+    let stays = is_letter || has_stop_inside && word.contains(char::is_alphabetic);
     (!stays).then_some(mark)
 }
 

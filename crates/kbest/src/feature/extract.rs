@@ -94,6 +94,18 @@ impl ExtractorBuilder {
         if full { Err(Error::shape("features", "at most 2^32 - 1", "more")) } else { Ok(()) }
     }
 
+    /// Hashes of the words seen so far, ascending.
+    pub(crate) fn seen(&self) -> Vec<u64> {
+        let mut seen: Vec<u64> = self.seen.iter().copied().collect();
+        seen.sort_unstable();
+        seen
+    }
+
+    /// Adds the hash of a word that was seen elsewhere.
+    pub(crate) fn add_seen(&mut self, word: u64) {
+        self.seen.insert(word);
+    }
+
     /// Where the features come from.
     pub fn source(&self) -> &FeatureSource {
         &self.source
@@ -145,15 +157,11 @@ impl ExtractorBuilder {
 
     /// Keeps features seen at least `min_frequency` times and fixes their numbers.
     pub fn freeze(self, min_frequency: u32) -> Frozen {
+        let seen = self.source.has_words().then(|| Blob::from(self.seen()));
         let (nodes, new_nodes) = self.nodes.freeze(min_frequency);
         let (edges, new_edges) = self.edges.freeze(min_frequency);
         let frequent_words = self.words.freeze(self.rare_up_to.saturating_add(1)).0;
         let columns = self.columns.unwrap_or(0);
-        let seen = self.source.has_words().then(|| {
-            let mut seen: Vec<u64> = self.seen.into_iter().collect();
-            seen.sort_unstable();
-            Blob::from(seen)
-        });
         let extractor =
             Extractor::from_parts(self.source, nodes, edges, frequent_words, columns).with_seen_words(seen);
         Frozen { extractor, nodes: new_nodes, edges: new_edges }

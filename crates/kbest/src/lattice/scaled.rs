@@ -72,9 +72,14 @@ fn check(factor: f64) -> Result<()> {
     }
 }
 
-/// Minus infinity stays what it is.
+/// Minus infinity stays what it is, and no other score becomes it: a product that is too large is the lowest number there is,
+/// which the checks of a lattice refuse.
 pub(super) fn times<S: Float>(score: S, factor: f64) -> S {
-    if score.is_forbidden() { score } else { S::from_f64(score.to_f64() * factor) }
+    if score.is_forbidden() {
+        score
+    } else {
+        S::from_f64(score.to_f64() * factor).larger(S::from_f64(-S::LARGEST.to_f64()))
+    }
 }
 
 fn scaled_dense<S: Float>(edges: &DenseEdges<S>, factor: f64) -> Result<Edges<S>> {

@@ -48,11 +48,11 @@ impl Calibration {
     /// A temperature, and the points of a curve, which may be none.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless the temperature is a finite number above 0, and the points are probabilities that rise:
+    /// [`Error::Argument`] unless the temperature lies between 1e-6 and 1e6, and the points are probabilities that rise:
     /// the first of each strictly, the second not necessarily.
     pub fn new(temperature: f64, curve: Vec<(f64, f64)>) -> Result<Self> {
-        if !(temperature.is_finite() && temperature > 0.0) {
-            return Err(Error::argument("temperature", "a finite number above 0", temperature));
+        if !(1e-6..=1e6).contains(&temperature) {
+            return Err(Error::argument("temperature", "a number from 1e-6 to 1e6", temperature));
         }
         let is_share = |p: f64| (0.0..=1.0).contains(&p);
         if let Some((x, y)) = curve.iter().find(|(x, y)| !is_share(*x) || !is_share(*y)) {
@@ -118,8 +118,7 @@ impl Calibration {
             return; // no alternative: certain
         }
         let q = self.at(p).max(second / (rest + second));
-        let factor = (1.0 - q) / rest;
-        row.iter_mut().for_each(|other| *other *= factor);
+        row.iter_mut().for_each(|other| *other = *other / rest * (1.0 - q));
         row[best] = q;
     }
 }

@@ -116,6 +116,9 @@ fn vocabularies_add_up() {
         assert!(model.extractor().nodes().keys().eq(whole.extractor().nodes().keys()));
         assert!(model.extractor().edges().keys().eq(whole.extractor().edges().keys()));
         assert!(model.extractor().frequent_words().keys().eq(whole.extractor().frequent_words().keys()));
+        let known = shards[0][0].cell(0, 0).unwrap();
+        assert_eq!(model.extractor().knows_word(known), Some(true));
+        assert_eq!(model.extractor().knows_word("never-seen"), Some(false));
     }
 }
 

@@ -1,7 +1,7 @@
 //! `kbest bench papers`: the papers' experiments on a folder of data, and one report.
 //!
 //! **Experiments are data** (`definitions.rs`): each names the *steps* it needs and how they are shown. A step
-//! (`steps.rs`) is one measurement: decoders side by side on one task, a hundred classifiers of one problem. Experiments
+//! (`steps/`) is one measurement: decoders side by side on one task, a hundred classifiers of one problem. Experiments
 //! share steps; each is measured once and kept in a file of its own, so that `--resume` goes on where a run stopped.
 //! `views/` turns steps into tables, pictures and findings, `render/` these into Markdown and HTML.
 

@@ -25,7 +25,7 @@ pub struct Engines {
     pub viterbi_sparse: bool,
     /// Viterbi with vector instructions.
     pub viterbi_simd: bool,
-    /// Viterbi A*, with the forward pass of either of those two.
+    /// Recursive enumeration, with the forward pass of either of those two.
     pub recursive_enumeration: bool,
 }
 

@@ -75,6 +75,9 @@ impl Vocabulary {
             state.text(name.as_bytes());
             state.number(count);
         }
+        let seen = self.features.seen();
+        state.number(seen.len() as u64);
+        seen.into_iter().for_each(|word| state.number(word));
         state.into_bytes()
     }
 
@@ -91,6 +94,9 @@ impl Vocabulary {
         for _ in 0..state.number::<u64>()? {
             let name = state.str()?;
             self.labels.add_times(name, state.number()?);
+        }
+        for _ in 0..state.number::<u64>()? {
+            self.features.add_seen(state.number()?);
         }
         Ok(())
     }
