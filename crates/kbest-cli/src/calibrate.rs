@@ -117,12 +117,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let how = match loaded {
         AnyModel::Positions(model) => {
-            let (model, how) = calibrated(*model, &sequences, threads)?;
+            let (model, how) = calibrated(*model, &sequences, threads, arguments.quiet)?;
             model.save(output)?;
             how
         }
         AnyModel::Segments(model) => {
-            let (model, how) = calibrated(*model, &sequences, threads)?;
+            let (model, how) = calibrated(*model, &sequences, threads, arguments.quiet)?;
             model.save(output)?;
             how
         }
@@ -146,8 +146,9 @@ pub(crate) fn calibrated<M: Product>(
     model: M,
     sequences: &[Sequence],
     threads: usize,
+    quiet: bool,
 ) -> kbest::Result<(M, Calibrated)> {
-    let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", false));
+    let (model, progress) = (Arc::new(model), Counted::new("temperatures tried", quiet));
     let how = M::calibrate(&model, sequences, threads, &mut |_| progress.add(1))?;
     let model = Arc::into_inner(model).expect("the taggers that shared the model are gone");
     Ok((model.with_calibration(how.calibration.clone(), &told(&how))?, how))

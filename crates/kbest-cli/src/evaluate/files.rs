@@ -209,7 +209,7 @@ fn probabilities_beside(sequence: &Sequence) -> Option<Vec<f64>> {
     list.filter(|list| !list.is_empty() && list.len() == sequence.len())
 }
 
-/// Where all predicted labels end in a probability, as `tag --marginals` writes them (`NOUN/0.9871`), it is none of the label.
+/// Where all predicted labels end in a probability, as `tag --marginals` writes them (`NOUN/0.9871`), the probability is not part of the label.
 fn take_off_probabilities(pairs: &mut [Pair]) {
     let split = |label: &str| {
         let (name, number) = label.rsplit_once('/')?;

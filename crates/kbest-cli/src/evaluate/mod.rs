@@ -128,6 +128,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         },
         None => {
             arguments.bound.refuse_for_positions()?;
+            if arguments.decoder != "auto" || arguments.constraints.is_given() {
+                let problem =
+                    "--decoder, --constraints: expected -m MODEL, because these options are about tagging";
+                return Err(Failure::Usage(problem.into()));
+            }
             files::compare(arguments)?
         }
     };

@@ -46,7 +46,9 @@ pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
     let paths = paths.collect::<kbest::Result<Vec<Path>>>()?;
     let mut strings = Strings::default();
     let mut columns = columns(lattice, &watched, &paths, &sums);
-    explain(asked, lattice, &paths, reasons, &mut columns, &mut strings)?;
+    // The runner-up may be among the answers, if these are proven to be the best.
+    let proven = if answers.exact { &paths[..] } else { &paths[..1] };
+    explain(asked, lattice, proven, reasons, &mut columns, &mut strings)?;
     let mut counters = BTreeMap::new();
     if let Some(counted) = &watched.counters {
         counters.extend([("nodes", counted.nodes), ("edges", counted.edges), ("rounds", counted.rounds)]);

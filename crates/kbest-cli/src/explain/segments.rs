@@ -49,7 +49,9 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
     let mut strings = Strings::default();
     let rows = probabilities.chunks_exact(lattice.labels()).enumerate();
     let mut columns: Vec<Column> = rows.map(|(t, row)| column(lattice, t, row, &paths)).collect();
-    explain(asked, lattice, &answers.segmentations, reasons, &mut columns, &mut strings)?;
+    // The runner-up may be among the answers, if these are proven to be the best.
+    let proven = if answers.guarantee == Guarantee::Exact { answers.segmentations.len() } else { 1 };
+    explain(asked, lattice, &answers.segmentations[..proven], reasons, &mut columns, &mut strings)?;
     let counted = watched.counters;
     let counters =
         [("segments", counted.segments), ("explicit scores", counted.explicit), ("edges", counted.edges)];

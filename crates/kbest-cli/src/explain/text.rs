@@ -72,7 +72,7 @@ fn head(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if search.paths_by != search.decoder {
         writeln!(
             f,
-            "paths     from `{}`, because `{}` finds one of the {things}",
+            "paths     from `{}`, because `{}` finds only one of the {things}",
             search.paths_by, search.decoder
         )?;
     }

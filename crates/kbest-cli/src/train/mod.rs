@@ -28,6 +28,7 @@ use kbest::{Error, Model, Sequence, Template};
 use origin::Origin;
 use report::{Pruned, Report};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -132,6 +133,11 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
+/// The labels of a sequence, as far as it has any.
+fn labels_of(sequence: &Sequence) -> impl Iterator<Item = &str> {
+    (0..sequence.len()).filter_map(|t| sequence.label(t))
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
     check(arguments)?;
@@ -152,6 +158,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => None,
     };
     let calibrate = held_out.as_deref();
+    if let (Some(path), Some(held_out)) = (&arguments.calibrate, calibrate) {
+        let known: HashSet<&str> = sequences.iter().flat_map(labels_of).collect();
+        if !held_out.iter().flat_map(labels_of).any(|label| known.contains(label)) {
+            let problem =
+                "expected labels of the training data, got none; are they where --format expects them?";
+            return Err(Failure::input(&path.display().to_string(), problem));
+        }
+    }
     let mut report = Report::new(arguments.quiet, arguments.json);
     let features = feature_source(arguments, &source, &sequences)?;
     let origin = Origin::of(arguments, &sequences, dev.as_deref());
@@ -223,7 +237,7 @@ impl Run<'_> {
         let mut model = model.with_about(source.text_format().clone(), about)?;
         if let Some(sequences) = calibrate {
             let how;
-            (model, how) = calibrated(model, sequences, cores)?;
+            (model, how) = calibrated(model, sequences, cores, self.arguments.quiet)?;
             report.calibrated(&how);
         }
         model.save(&arguments.model)?;

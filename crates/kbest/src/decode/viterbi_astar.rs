@@ -11,7 +11,7 @@
 //!
 //! **Exact to the last bit, with no slack.** That sum is not in the judge's order. So all branches of a path are followed
 //! along it together, from the first position on, adding as the judge adds. Rounding is monotone: a branch that is behind
-//! at some position is never ahead later. So as soon as as many branches are ahead as paths are still wanted, a branch can
+//! at some position is never ahead later. Once a branch has as many others ahead of it as paths are still wanted, it can
 //! be forgotten, and the others reach the end with the judge's own score. A branch never scores more than the path it
 //! leaves, so branches come off the agenda in order. Every path is left once at each position before its own branch,
 //! hence paths are distinct; the first is plain Viterbi's by the lowest label.

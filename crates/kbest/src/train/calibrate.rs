@@ -26,7 +26,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-/// As many positions are enough for a temperature.
+/// This many positions are enough for a temperature.
 const ENOUGH: usize = 20_000;
 
 /// The lowest and highest temperature, as powers of two.
