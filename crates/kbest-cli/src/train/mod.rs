@@ -188,8 +188,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
     let key = fingerprint(&*data, &depends_on(arguments, dev));
     run(key, data.examples().len()).to_the_end(&mut *trainer, report, begun, |model: Model, report| {
-        let measured_on =
-            dev.as_deref().map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
+        let measured_on = dev.map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
         let model = prune(model, arguments.prune, measured_on, report)?;
         // Features without weights cost memory and time and change no score.
         let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
