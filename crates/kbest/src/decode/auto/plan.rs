@@ -23,8 +23,8 @@ const FAR_FACTOR: usize = 6;
 /// A row that is not stored must be written out before it can be read.
 const SPREAD_FACTOR: usize = 4;
 
-/// The cost of one exception in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured: 0.8 with 16 lanes).
-const EXCEPTION_STEPS: usize = 1;
+/// The cost of one exception in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
+const EXCEPTION_STEPS: usize = 3;
 
 /// The cost per position of each further path after the forward pass of `recursive-enumeration`, in the same steps (measured,
 /// roughly: 26 nanoseconds). The additional microsecond per path is not counted: where nothing can be pruned, the
