@@ -42,7 +42,7 @@ pub enum CarpeDiemBound {
     Graph,
     /// The best edge into the position: the same where all positions share their edges. `position` on the command line.
     #[default]
-    Overall,
+    Position,
     /// The same, and where a vertex is opened the best edge into its label: never more vertices, often fewer. `column` on
     /// the command line.
     Column,
@@ -51,7 +51,7 @@ pub enum CarpeDiemBound {
 impl CarpeDiemBound {
     const NAMES: [(&'static str, CarpeDiemBound); 3] = [
         ("graph", CarpeDiemBound::Graph),
-        ("position", CarpeDiemBound::Overall),
+        ("position", CarpeDiemBound::Position),
         ("column", CarpeDiemBound::Column),
     ];
 }
@@ -279,7 +279,7 @@ impl<'s, 'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'s, 'l, S, E, T> {
         }
         let p = self.label_at(frame.t - 1, frame.rank);
         let edge = match self.bound {
-            CarpeDiemBound::Graph | CarpeDiemBound::Overall => self.best_edge(frame.t),
+            CarpeDiemBound::Graph | CarpeDiemBound::Position => self.best_edge(frame.t),
             CarpeDiemBound::Column => self.edges.bounds(frame.t).column.at(frame.y as usize),
         };
         // Upper bound on this and all later predecessors; with equality a lower label may win.

@@ -11,7 +11,7 @@
 //!
 //! **Cost.** `k T L` for the beam; then `T + k T` at best, and at worst that of staggered decoding (column-wise) plus
 //! `2 k T L` for each run of Viterbi A*. **When not.** Large `k`: the best sequences then spread over the whole
-//! lattice, and [`super::ViterbiAstar`] searches it directly (the paper's Figure 4: from about `k = 90`). **Example.**
+//! lattice, and [`super::RecursiveEnumeration`] searches it directly (the paper's Figure 4: from about `k = 90`). **Example.**
 //! `Decoder::by_name("iterative-viterbi-astar")`. **Paper.** Huang et al. (2012), section 4.4, Algorithm 4.
 
 use super::agenda::{self, Agenda};

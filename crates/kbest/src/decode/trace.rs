@@ -120,7 +120,10 @@ impl Trace {
     /// # Panics
     /// If there is no such position.
     pub fn fate(&self, t: usize, y: LabelId) -> Fate {
-        match (self.step(t, y).is_some(), self.columns[t].pruned.contains(y)) {
+        let column = &self.columns[t];
+        let in_whole = column.whole.is_some() && (y as usize) < self.labels;
+        let opened = in_whole || column.opened.contains(y);
+        match (opened, column.pruned.contains(y)) {
             (false, false) => Fate::Untouched,
             (false, true) => Fate::Pruned,
             (true, false) => Fate::Opened,

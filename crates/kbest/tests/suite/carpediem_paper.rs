@@ -73,7 +73,7 @@ fn equal_edges_open_one_vertex_a_layer() {
     let (positions, labels) = (40, 50);
     let mut random = Random::new(1);
     let nodes: Vec<f64> = (0..positions).flat_map(|_| random.shuffled(labels)).map(f64::from).collect();
-    for bound in [CarpeDiemBound::Overall, CarpeDiemBound::Column] {
+    for bound in [CarpeDiemBound::Position, CarpeDiemBound::Column] {
         let edges = Edges::dense(labels, vec![3.0; labels * labels]).unwrap();
         let lattice = Lattice::new(nodes.clone(), &edges).unwrap();
         let answer = CarpeDiem { bound }.decode(&lattice, &mut Scratch::counting()).unwrap();

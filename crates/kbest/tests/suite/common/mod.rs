@@ -456,7 +456,7 @@ fn decoders(takes: impl Fn(Answers) -> bool) -> Vec<Decoder> {
                 decoders.extend(Heuristic::ALL.map(|heuristic| Decoder::Astar(Astar { heuristic })));
             }
             Decoder::CarpeDiem(_) => {
-                let bounds = [CarpeDiemBound::Graph, CarpeDiemBound::Overall, CarpeDiemBound::Column];
+                let bounds = [CarpeDiemBound::Graph, CarpeDiemBound::Position, CarpeDiemBound::Column];
                 decoders.extend(bounds.map(|bound| Decoder::CarpeDiem(CarpeDiem { bound })));
             }
             decoder => decoders.push(decoder),

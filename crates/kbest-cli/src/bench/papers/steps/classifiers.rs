@@ -233,11 +233,11 @@ impl Detail {
                 }
                 rows.push(row);
             }
-            trace.push(((*name).to_owned(), opened_along(&lattices, CarpeDiemBound::Overall)?));
+            trace.push(((*name).to_owned(), opened_along(&lattices, CarpeDiemBound::Position)?));
         }
         for (name, decoder, bound) in [
             ("S1* = the largest edge of the graph", "carpediem:graph", CarpeDiemBound::Graph),
-            ("the largest edge into the position", "carpediem", CarpeDiemBound::Overall),
+            ("the largest edge into the position", "carpediem", CarpeDiemBound::Position),
             ("the largest edge into the label", "carpediem:column", CarpeDiemBound::Column),
         ] {
             let row = rows.iter().find(|row| row.decoder == decoder);
