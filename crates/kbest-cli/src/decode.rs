@@ -117,8 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             _ if batch.is_segments() => segments::decode(&arguments.for_segments(threads, &telling), &batch),
             Some(decoder) => decode(arguments, threads, &decoder, &batch, &telling),
             None => {
-                let problem =
-                    "is for segments: expected a file with key `duration` or `segment`, got neither";
+                let problem = "is for segments: expected a file with key `duration`, `segment` or `segment_begin`, got none";
                 Err(Failure::Usage(format!("decoder `{}` {problem}", arguments.decoder)))
             }
         }

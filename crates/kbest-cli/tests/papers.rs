@@ -114,6 +114,94 @@ fn missing_data_are_named() {
     assert!(stderr.contains("--resume: expected"), "{stderr}");
 }
 
+fn write(folder: &Path, task: &str, train: &str, test: &str) {
+    std::fs::create_dir_all(folder.join(task)).unwrap();
+    std::fs::write(folder.join(task).join("train.tsv"), train).unwrap();
+    std::fs::write(folder.join(task).join("test.tsv"), test).unwrap();
+}
+
+/// Changed data are measured again, and only those; files of others in the folder stay.
+#[test]
+fn changed_data_are_measured_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("data"), folder.path().join("out"));
+    let text = "a\tX\nb\tY\n\nb\tY\na\tX\na\tX\n\n".repeat(3);
+    for task in ["ewt-pos", "conll2000-joint"] {
+        write(&data, task, &text, &text);
+    }
+    std::fs::create_dir_all(out.join("steps")).unwrap();
+    for mine in ["mine.txt", "steps/mine.json", "steps/mine.kbest"] {
+        std::fs::write(out.join(mine), "mine").unwrap();
+    }
+    let arguments = ["--data", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--quick", "--only"];
+    let run = |more: &[&str]| run(&[&arguments[..], more].concat());
+    let step = |task: &str| std::fs::read(out.join(format!("steps/decode-{task}-k1.json"))).unwrap();
+    let (code, stderr) = run(&["kaji-2"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (first, other, model) =
+        (step("ewt-pos"), step("conll2000-joint"), std::fs::read(out.join("steps/ewt-pos.kbest")).unwrap());
+    // Nothing has changed: nothing is measured, and nothing is said.
+    let (code, stderr) = run(&["kaji-2", "--resume"]);
+    assert_eq!((code, step("ewt-pos") == first, stderr.contains("changed")), (0, true, false), "{stderr}");
+    // The same size, and the same time: what is inside counts.
+    let file = data.join("ewt-pos/train.tsv");
+    let time = std::fs::metadata(&file).unwrap().modified().unwrap();
+    std::fs::write(&file, text.replace("b\tY", "c\tX")).unwrap();
+    std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    let (code, stderr) = run(&["kaji-2", "--resume"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("the data of ewt-pos have changed: measuring again"), "{stderr}");
+    assert!(!stderr.contains("conll2000-joint have changed"), "{stderr}");
+    assert!(step("ewt-pos") != first && step("conll2000-joint") == other);
+    assert!(std::fs::read(out.join("steps/ewt-pos.kbest")).unwrap() != model, "trained again");
+    // Started again: all that was measured goes, and nothing else.
+    let (code, stderr) = run(&["kaji-3"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!out.join("steps/decode-ewt-pos-k1.json").exists());
+    for mine in ["mine.txt", "steps/mine.json", "steps/mine.kbest"] {
+        assert_eq!(std::fs::read_to_string(out.join(mine)).unwrap(), "mine");
+    }
+    // Settings of another version are not taken for these.
+    std::fs::write(out.join("steps/settings.json"), "{}").unwrap();
+    let (code, stderr) = run(&["kaji-3", "--resume"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("--resume: expected measurements of the same version"), "{stderr}");
+    assert_eq!(run(&["kaji-3"]).0, 0);
+}
+
+/// Data sets that are too small, or not what they should be, are named with the reason, and the rest runs.
+#[test]
+fn small_and_damaged_data_do_not_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("data"), folder.path().join("out"));
+    let one = "Main\tStreet\n\n";
+    write(&data, "usaddress", one, one);
+    write(&data, "citations", "a\tX\nb\tY\n\na\tX\n\nb\tY\na\tX\n\n", "a\tX\nb\tY\n\n");
+    write(&data, "ewt-pos", one, one);
+    let letter = "1\t".repeat(16);
+    write(&data, "letters", &format!("{letter}A\n{letter}B\n\n"), &format!("{letter}A\n\n"));
+    write(&data, "bach-harmony", "x\t1\t0\tC_M\n\n", "x\t1\t0\tC_M\n\n");
+    let line = "0\t".repeat(23);
+    write(&data, "doclines", &format!("{line}1\thead\n{line}x\ttext\n\n"), &format!("{line}1\thead\n\n"));
+    write(&data, "conll2000", "", one);
+    let (code, stderr) = run(&["--data", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--quick"]);
+    assert_eq!(code, 0, "{stderr}");
+    let report = text(&out, "report.md");
+    for part in [
+        "usaddress: skipped: ",
+        "bach-harmony: skipped: ",
+        "bach-harmony/train.tsv:1: ",
+        "17 columns",
+        "doclines/train.tsv:2: column 24: expected a number from 0 to 255, got `x`",
+        "conll2000/train.tsv: ",
+        "conll2000-joint: not in the data folder",
+        "| SD | ewt-pos |",
+        "| letters |",
+    ] {
+        assert!(report.contains(part), "{part}\n{stderr}\n{report}");
+    }
+}
+
 #[test]
 fn wrong_options_are_explained() {
     let folder = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ impl Keys {
     }
 
     /// An array that must have one of these shapes, described by `expected`.
-    fn shaped(&mut self, key: &str, expected: &str, shapes: &[&[usize]]) -> Result<Option<Array>> {
+    pub(super) fn shaped(&mut self, key: &str, expected: &str, shapes: &[&[usize]]) -> Result<Option<Array>> {
         let Some(array) = self.take(key) else { return Ok(None) };
         if shapes.contains(&array.shape.as_slice()) {
             return Ok(Some(array));

@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Every key a file may contain.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "node",
     "lengths",
     "edge",
@@ -32,6 +32,8 @@ const KEYS: [&str; 16] = [
     "allowed",
     "duration",
     "segment",
+    "segment_begin",
+    "segment_end",
     "order",
 ];
 
@@ -51,6 +53,9 @@ With one of these the lattice is one of segments, of up to W positions:
   duration     (W, L)                score of length index + 1
   segment      (T, W, L) or          score of the segment that starts here,
                (B, T, W, L)          of length index + 1
+and, beside them or instead, with scores of boundaries:
+  segment_begin,                     score of a segment that begins here,
+  segment_end  like node             of one whose last position is here
 Edge scores, either dense:
   edge         (L, L)                [from, to], shared by all steps
                (T-1, L, L)           one matrix per step; edge[t-1] leads

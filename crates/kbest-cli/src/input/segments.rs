@@ -1,4 +1,4 @@
-//! The keys `duration` and `segment`: lattices of segments.
+//! The keys `duration`, `segment`, `segment_begin` and `segment_end`: lattices of segments.
 
 use super::array::Scores;
 use super::batch::{Batch, Keys};
@@ -6,18 +6,22 @@ use crate::failure::{Failure, Result};
 use kbest::Float;
 use kbest::segment::SegmentLattice;
 
+const BEGIN: &str = "segment_begin";
+const END: &str = "segment_end";
+
 /// What the keys hold.
 #[derive(Debug)]
 pub(super) struct SegmentScores<S> {
     duration: Option<Vec<S>>,         // W x L
     segment: Option<(usize, Vec<S>)>, // longest; (1 or B) x T x W x L
+    boundaries: Option<[Vec<S>; 2]>,  // beginning, ending at a position: (1 or B) x T x L each
 }
 
 impl<S: Scores> SegmentScores<S> {
     /// Takes the keys out; `None` if there are none.
     pub(super) fn take(keys: &mut Keys, node: [usize; 3], batched: bool) -> Result<Option<Self>> {
         let [sequences, rows, labels] = node;
-        if !keys.has("duration") && !keys.has("segment") {
+        if !["duration", "segment", BEGIN, END].iter().any(|key| keys.has(key)) {
             return Ok(None);
         }
         let wrong = |keys: &Keys, key: &str, expected: String, got: String| {
@@ -48,7 +52,18 @@ impl<S: Scores> SegmentScores<S> {
                 }
             },
         };
-        Ok(Some(SegmentScores { duration, segment }))
+        let shape: &[usize] = if batched { &node } else { &node[1..] };
+        let mut boundary = |key| match keys.shaped(key, "the shape of node", &[shape])? {
+            Some(array) => keys.scores(key, array).map(Some),
+            None => Ok(None),
+        };
+        // One without the other: the other counts 0.
+        let none = || vec![S::ZERO; sequences * rows * labels];
+        let boundaries = match (boundary(BEGIN)?, boundary(END)?) {
+            (None, None) => None,
+            (begin, end) => Some([begin.unwrap_or_else(none), end.unwrap_or_else(none)]),
+        };
+        Ok(Some(SegmentScores { duration, segment, boundaries }))
     }
 }
 
@@ -73,6 +88,14 @@ impl<S: Float> Batch<S> {
             if let Some(scores) = &self.segments {
                 if let Some(duration) = &scores.duration {
                     lattice = lattice.with_durations(duration).map_err(|error| refuse("duration", error))?;
+                }
+                if let Some(boundaries) = &scores.boundaries {
+                    let labels = self.labels();
+                    let [begin, end] =
+                        boundaries.each_ref().map(|all| &all[b * self.rows * labels..][..length * labels]);
+                    lattice = lattice
+                        .with_boundaries(begin, end)
+                        .map_err(|error| refuse("segment_begin, segment_end", error))?;
                 }
                 // Without positions the array is empty, whatever its longest segment.
                 if let Some((longest, scores)) = scores.segment.as_ref().filter(|_| length > 0) {

@@ -301,15 +301,29 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         &self.chain
     }
 
+    /// The longest segment that this label may have, never more than `W`; 0 if it may have none.
+    pub fn longest_of(&self, label: LabelId) -> usize {
+        let own = self.longest_of.as_ref().map_or(usize::MAX, |longest| longest[label as usize]);
+        own.min(self.longest())
+    }
+
+    /// Scores of where segments begin and of where they end, `T x L` each, if there are any.
+    pub fn boundaries(&self) -> Option<[&[S]; 2]> {
+        self.boundaries.as_ref().map(|[begin, end]| [&begin[..], &end[..]])
+    }
+
     /// The score of a length; 0 if lengths have none.
     pub fn duration(&self, length: usize, label: LabelId) -> S {
         let place = (length - 1) * self.labels() + label as usize;
         self.durations.as_ref().and_then(|durations| durations.get(place).copied()).unwrap_or(S::ZERO)
     }
 
-    /// The score of one segment besides node scores and duration; 0 if there is none.
+    /// The score of the segment `[start, end)` besides node scores, boundaries and duration; 0 if there is none.
+    ///
+    /// # Panics
+    /// If there are such scores, and none for a segment so long or at this place.
     #[inline]
-    pub(crate) fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {
+    pub fn explicit(&self, start: usize, end: usize, label: LabelId) -> S {
         let length = end - start;
         match &self.explicit {
             Explicit::None => S::ZERO,

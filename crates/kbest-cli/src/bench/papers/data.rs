@@ -1,7 +1,7 @@
 //! The data sets: read from a folder or made up, trained models and their lattices.
 
 use crate::demo::dense_edges;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::{FeatureSource, Preset};
 use kbest::random::Random;
@@ -10,7 +10,7 @@ use kbest::synthetic::{Addresses, Language};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Edges, Lattice, Model, Sequence};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How much is measured, so that a run ends in time.
@@ -136,27 +136,22 @@ impl Data {
     }
 
     /// A data set; `Err` with the reason, inside `Ok`, if it is not in the folder.
+    ///
+    /// # Errors
+    /// Errors of reading, with file and line.
     pub(crate) fn corpus(&self, name: &str) -> Result<std::result::Result<Corpus, String>> {
         let Some(folder) = &self.folder else { return Ok(Ok(made_up(name)?)) };
-        let read = |part: &str| -> Result<Option<Vec<Sequence>>> {
-            let named = |ending: &str| folder.join(name).join(format!("{part}.{ending}"));
-            let Some(file) = ["tsv", "tsv.gz"].map(named).into_iter().find(|file| file.exists()) else {
-                return Ok(None);
-            };
-            let reader = Reader::open(&file, &ReaderOptions::columns().labelled(true))?;
-            let mut sequences = reader.collect::<kbest::Result<Vec<_>>>()?;
-            sequences.retain(|sequence| !sequence.is_empty());
-            if self.size.quick {
-                sequences.truncate(if part == "train" { 120 } else { 20 });
-            }
-            Ok(Some(sequences))
+        let [Some(train), Some(test)] = PARTS.map(|part| file_of(folder, name, part)) else {
+            return Ok(Err(format!(
+                "{name}: not in the data folder (expected {name}/train.tsv and {name}/test.tsv)"
+            )));
         };
-        Ok(match (read("train")?, read("test")?) {
-            (Some(train), Some(test)) if !train.is_empty() && !test.is_empty() => Ok(Corpus { train, test }),
-            _ => {
-                Err(format!("{name}: not in the data folder (expected {name}/train.tsv and {name}/test.tsv)"))
-            }
-        })
+        let mut corpus = Corpus { train: read(&train, name)?, test: read(&test, name)? };
+        if self.size.quick {
+            corpus.train.truncate(120);
+            corpus.test.truncate(20);
+        }
+        Ok(Ok(corpus))
     }
 
     /// A task's trained model, from memory, from an earlier run, or trained now.
@@ -170,7 +165,7 @@ impl Data {
             Ok(corpus) => corpus,
             Err(reason) => return Ok(Err(reason)),
         };
-        let file = self.kept.join(format!("{name}.kbest"));
+        let file = model_file(&self.kept, name);
         let model = match Model::load(&file) {
             Ok(model) => model,
             Err(_) => {
@@ -193,6 +188,58 @@ impl Data {
         let trained = Arc::new(Trained { edges: dense_edges(&model)?, model, test, nodes });
         self.trained = Some((name.to_owned(), Arc::clone(&trained)));
         Ok(Ok(trained))
+    }
+}
+
+/// The files of a data set, without their endings.
+pub(crate) const PARTS: [&str; 2] = ["train", "test"];
+
+/// The file of one part of a data set, if there is one.
+pub(crate) fn file_of(folder: &Path, name: &str, part: &str) -> Option<PathBuf> {
+    let named = |ending: &str| folder.join(name).join(format!("{part}.{ending}"));
+    ["tsv", "tsv.gz"].map(named).into_iter().find(|file| file.exists())
+}
+
+/// Where a task's trained model is kept.
+pub(crate) fn model_file(kept: &Path, name: &str) -> PathBuf {
+    kept.join(format!("{name}.kbest"))
+}
+
+/// Data sets with columns that mean something: how many there are, and which of them are numbers from 0 to 255.
+const TABLES: [(&str, usize, std::ops::Range<usize>); 4] = [
+    ("bach-harmony", 17, 2..14),
+    ("bach-harmony", 17, 15..16),
+    ("doclines", 25, 0..24),
+    ("letters", 17, 0..16),
+];
+
+/// The sequences of a file that have positions.
+fn read(file: &Path, name: &str) -> Result<Vec<Sequence>> {
+    let tables = || TABLES.iter().filter(|(task, ..)| *task == name);
+    let mut options = ReaderOptions::columns().labelled(true);
+    if let Some(&(_, columns, _)) = tables().next() {
+        options = options.column_count(columns);
+    }
+    let mut reader = Reader::open(file, &options)?;
+    let mut sequences = vec![];
+    loop {
+        let mut sequence = Sequence::new();
+        if !reader.read_into(&mut sequence)? {
+            return Ok(sequences);
+        }
+        for (t, column) in (0..sequence.len())
+            .flat_map(|t| tables().flat_map(|(.., numbers)| numbers.clone()).map(move |column| (t, column)))
+        {
+            let cell = sequence.cell(t, column).unwrap_or_default();
+            if cell.parse::<u8>().is_err() {
+                let place = format!("{}:{}", file.display(), reader.first_line() + t as u64);
+                let problem = format!("column {}: expected a number from 0 to 255, got `{cell}`", column + 1);
+                return Err(Failure::input(&place, problem));
+            }
+        }
+        if !sequence.is_empty() {
+            sequences.push(sequence);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod data;
 mod definitions;
+mod kept;
 mod problems;
 mod prove;
 mod render;
@@ -19,6 +20,8 @@ use crate::output::{Output, Progress, write_file};
 use clap::Args;
 use data::{Data, Size};
 use definitions::{EXPERIMENTS, Experiment};
+use kept::Kept;
+use prove::DISAGREEMENT;
 use results::{FORMAT, Machine, Measured, Outcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,7 +39,8 @@ use steps::Step;
   kbest bench papers --data DATA --out report --only huang-4,kaji-2
 
 Writes report.md, report.html, results.json and pictures to the folder of --out. DATA has one folder per data set, each \
-with train.tsv and test.tsv (or .tsv.gz); a set that is missing is named in the report, and the rest runs. Decoders \
+with train.tsv and test.tsv (or .tsv.gz); a set that is missing, damaged or too small is named in the report, and the \
+rest runs. --resume measures data sets again whose files have changed. Decoders \
 take turns on one thread; each stops at a time limit, and the report says so. The answers of exact decoders are \
 compared while they are timed: exit code 1 if they differ, and the lattice is written to disagreement.npz.
 
@@ -83,15 +87,6 @@ struct ExperimentResult<'a> {
     outcome: &'a Outcome,
 }
 
-/// The state of a run that is kept between runs: everything that must be the same for measurements to be used again.
-#[derive(Serialize, serde::Deserialize, PartialEq)]
-struct Settings {
-    format: u32,
-    version: String,
-    quick: bool,
-    data: Option<PathBuf>,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let chosen = chosen(&arguments.only)?;
     if arguments.data.is_none() && !arguments.quick {
@@ -105,6 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     let begun = Instant::now();
     let kept = Kept::open(arguments)?;
+    kept::remove(&arguments.out.join(DISAGREEMENT))?; // of an earlier run
     let size = if arguments.quick { Size::QUICK } else { Size::FULL };
     let mut data = Data::new(arguments.data.clone(), size, kept.folder.clone());
     let machine = machine();
@@ -187,68 +183,6 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Experiment>> {
     }
     let wanted = |experiment: &&Experiment| only.is_empty() || only.iter().any(|id| id == experiment.id);
     Ok(EXPERIMENTS.iter().filter(wanted).collect())
-}
-
-/// What earlier runs measured: one file per step in the folder `steps`.
-struct Kept {
-    folder: PathBuf,
-}
-
-impl Kept {
-    /// Makes the folder. Without `--resume` earlier measurements are removed; with it they must be of the same kind.
-    fn open(arguments: &Arguments) -> Result<Self> {
-        let folder = arguments.out.join("steps");
-        let settings = Settings {
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").into(),
-            quick: arguments.quick,
-            data: arguments.data.clone(),
-        };
-        let file = folder.join("settings.json");
-        let earlier =
-            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Settings>(&bytes).ok());
-        match earlier {
-            Some(earlier) if arguments.resume && earlier != settings => {
-                let problem = "--resume: expected measurements of the same version with the same --data and --quick, \
-                               got others; leave --resume out to start again";
-                return Err(Failure::input(&file.display().to_string(), problem));
-            }
-            Some(_) if arguments.resume => {}
-            // Only what an earlier run made is removed.
-            None if std::fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) => {
-                let problem = "expected a folder of an earlier run, or none, got one with other files";
-                return Err(Failure::input(&folder.display().to_string(), problem));
-            }
-            _ if folder.exists() => {
-                std::fs::remove_dir_all(&folder)
-                    .map_err(|error| Failure::system("remove", &folder, error))?;
-            }
-            _ => {}
-        }
-        std::fs::create_dir_all(&folder).map_err(|error| Failure::system("make", &folder, error))?;
-        let json = serde_json::to_string_pretty(&settings).map_err(std::io::Error::from)?;
-        write_file(&file, json.as_bytes())?;
-        Ok(Kept { folder })
-    }
-
-    fn file(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{key}.json"))
-    }
-
-    /// A file that cannot be read counts as not measured yet.
-    fn load(&self, key: &str) -> Option<Measured> {
-        let bytes = std::fs::read(self.file(key)).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    /// Missing data are looked for again next time.
-    fn save(&self, key: &str, measured: &Measured) -> Result<()> {
-        if matches!(measured, Measured::Missing { .. }) {
-            return Ok(());
-        }
-        let json = serde_json::to_string(measured).map_err(std::io::Error::from)?;
-        write_file(&self.file(key), json.as_bytes())
-    }
 }
 
 /// The processor, and how busy it was.

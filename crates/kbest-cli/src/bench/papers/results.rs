@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The number in `results.json` that changes when its layout does.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// One decoder on one task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -121,6 +121,19 @@ pub(crate) struct Classifier {
     pub(crate) seconds: BTreeMap<String, f64>,
     /// Vertices that CarpeDiem with the paper's bound opened per position.
     pub(crate) opened: f64,
+    pub(crate) vote: Vote,
+}
+
+/// The vote of the vectors of weights that training passed through, each of which labels the whole test set.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Vote {
+    /// Vectors that voted.
+    pub(crate) members: usize,
+    pub(crate) accuracy: f64,
+    /// Accuracy of the last member alone.
+    pub(crate) accuracy_of_last: f64,
+    /// Decoder and seconds for the searches of all members.
+    pub(crate) seconds: BTreeMap<String, f64>,
 }
 
 /// A beam on the test data of a CarpeDiem problem.
@@ -251,7 +264,7 @@ pub(crate) enum Measured {
     Problem(Box<Problem>),
     Dual(Dual),
     Segments(SegmentTask),
-    /// The data are not in the folder.
+    /// The data are not in the folder, or of no use.
     Missing {
         reason: String,
     },

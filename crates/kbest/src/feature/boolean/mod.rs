@@ -449,12 +449,9 @@ impl<O: ?Sized + Send + Sync + 'static> BooleanFeatures<O> {
         }
     }
 
-    /// Visits all vertical features that fire anywhere: position, label, feature.
-    pub(crate) fn visit_nodes(
-        &self,
-        observation: &Observation<O>,
-        mut visit: impl FnMut(usize, LabelId, usize),
-    ) {
+    /// Visits all vertical features that fire anywhere: position, label, feature. The sum of their weights at a position
+    /// and label is the node score.
+    pub fn visit_nodes(&self, observation: &Observation<O>, mut visit: impl FnMut(usize, LabelId, usize)) {
         for t in 0..observation.positions {
             for y in 0..self.labels as LabelId {
                 self.fired_vertical(&observation.content, t, y).for_each(|feature| visit(t, y, feature));

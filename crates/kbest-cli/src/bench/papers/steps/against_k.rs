@@ -3,7 +3,7 @@
 use super::super::data::Data;
 use super::super::definitions::{AGAINST_K, KS};
 use super::super::results::{AgainstK, Measured};
-use super::decoding::{MATRIX, side_by_side};
+use super::decoding::side_by_side;
 use super::missing;
 use crate::bench::Plan;
 use crate::failure::Result;
@@ -27,7 +27,7 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     for &k in KS.iter().take(if data.size.quick { 4 } else { KS.len() }) {
         let going = |name: &&&str| !stopped.iter().any(|(other, _)| other == *name);
         let names: Vec<&str> = AGAINST_K.iter().filter(going).copied().collect();
-        let side = side_by_side(&lattices, &names, k, plan, MATRIX, out)?;
+        let side = side_by_side(&lattices, &names, k, plan, out)?;
         for row in side.rows {
             if let Some((_, points)) = lines.iter_mut().find(|(name, _)| *name == row.decoder) {
                 points.push((k, row.per_second));

@@ -3,7 +3,7 @@
 use super::super::data::Data;
 use super::super::prove::best;
 use super::super::results::{Beams, Measured};
-use super::decoding::{MATRIX, side_by_side};
+use super::decoding::side_by_side;
 use super::missing;
 use crate::bench::Plan;
 use crate::failure::Result;
@@ -30,23 +30,28 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     let names: Vec<&str> = EXACT.into_iter().chain(beams.iter().map(|(_, name)| name.as_str())).collect();
     let plan =
         Plan { repeat: data.size.rounds, limit: data.size.limit / 2.0, counting: false, limits: false };
-    let side = side_by_side(&lattices, &names, 1, plan, MATRIX, out)?;
-    let accuracy = |name: &str| {
+    let side = side_by_side(&lattices, &names, 1, plan, out)?;
+    let answers = |name: &str| {
         let contender = side.contenders.iter().find(|contender| contender.name == name);
-        let answers = contender.map_or(&[][..], |contender| &contender.answers);
-        // Both accuracies over the same sentences, even if the time limit stopped one.
-        trained.accuracy(answers.iter().map(|answer| best(answer)))
+        contender.map_or(&[][..], |contender| &contender.answers)
     };
+    let accuracy = |name: &str, first: usize| {
+        trained.accuracy(answers(name).iter().take(first).map(|answer| best(answer)))
+    };
+    // The time limit may have stopped either: a beam and exact decoding are compared on the sentences that both finished.
+    let finished = |name: &str| answers(name).len().min(answers("auto").len());
     let speed =
         |name: &str| side.rows.iter().find(|row| row.decoder == name).map_or(0.0, |row| row.per_second);
-    let exact_accuracy = accuracy("auto");
     let widths: Vec<(usize, f64, f64)> =
-        beams.iter().map(|(width, name)| (*width, accuracy(name), speed(name))).collect();
-    let enough = widths.iter().find(|(_, accuracy, _)| (exact_accuracy - accuracy).abs() < ENOUGH);
+        beams.iter().map(|(width, name)| (*width, accuracy(name, finished(name)), speed(name))).collect();
+    let enough = widths.iter().zip(&beams).find(|((_, of_beam, _), (_, name))| {
+        let first = finished(name);
+        first > 0 && (accuracy("auto", first) - of_beam).abs() < ENOUGH
+    });
     Ok(Measured::Beams(Beams {
         task: task.to_owned(),
-        exact_accuracy,
-        enough: enough.map(|(width, ..)| *width),
+        exact_accuracy: accuracy("auto", usize::MAX),
+        enough: enough.map(|((width, ..), _)| *width),
         widths,
         exact: EXACT.iter().map(|name| ((*name).to_owned(), speed(name))).collect(),
     }))

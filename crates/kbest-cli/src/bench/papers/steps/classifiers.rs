@@ -1,7 +1,8 @@
 //! One CarpeDiem problem: its hundred classifiers on the test data, and the last of them in detail.
 //!
-//! The perceptron's averaged weights stand for its vote, as in Collins (2002). Speeds are of decoding alone: node and
-//! edge scores are prepared before, except where the report says *on demand*.
+//! A classifier is one vector of weights, as the paper's `H` is (section 5): the mean of the members of a voted perceptron.
+//! `votes.rs` lets the members themselves vote. Speeds are of decoding alone: node and edge scores are prepared before,
+//! except where the report says *on demand*.
 
 use super::super::data::Data;
 use super::super::definitions::PROBLEMS;
@@ -10,14 +11,18 @@ use super::super::prove::{best, prove};
 use super::super::results::{BeamRow, Classifier, Decoding, Measured, Problem, Timed};
 use super::decoding::{side_by_side, strengths_of};
 use super::missing;
+use super::scores::{Scores, accuracy, sets};
+use super::votes::{Ensemble, Places};
 use crate::bench::{Contender, Plan, measure};
 use crate::failure::Result;
 use crate::output::Progress;
 use kbest::decode::{CarpeDiem, CarpeDiemBound};
 use kbest::feature::boolean::{BooleanFeatures, EdgeBound};
 use kbest::lattice::OverallBound;
-use kbest::train::{Averaging, BooleanTrainingSet, Family, Perceptron, PerceptronOptions, Trainer};
-use kbest::{Decode, Decoder, Edges, Lattice, Scratch};
+use kbest::train::{
+    Averaging, BooleanExample, BooleanTrainingSet, Family, Perceptron, PerceptronOptions, Trainer,
+};
+use kbest::{Decode, Decoder, Lattice, Scratch};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,17 +55,21 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     let problem = BooleanProblem::new(task, &corpus);
     let size = data.size;
     let plan = Plan { repeat: size.rounds.min(2), limit: size.limit, counting: true, limits: true };
+    let places = Places::new(&problem);
     let (mut classifiers, mut last) = (vec![], vec![0.0; problem.features.len()]);
     for &tenths in size.tenths {
         let count = (problem.train.len() * tenths).div_ceil(10);
-        let mut trainer = Perceptron::new(
-            Arc::new(BooleanTrainingSet::new(Arc::clone(&problem.features), problem.examples(count))?),
-            options(),
-        )?;
+        let mut trainer = training(&problem.features, problem.examples(count), Averaging::Voted)?;
+        let mut ensemble = Ensemble::new(&problem, &places)?;
         for iterations in 1..=size.iterations {
             trainer.epoch(&mut |_| ())?;
-            last = trainer.model()?.weights().to_vec();
-            classifiers.push(classify(&problem, &last, tenths, iterations, plan, out)?);
+            if let Some(voters) = trainer.model()?.voters() {
+                ensemble.follow(voters, out)?;
+            }
+            last = ensemble.mean();
+            let (accuracy, seconds, opened) = classify(&problem, &last, plan, out)?;
+            let vote = ensemble.vote();
+            classifiers.push(Classifier { tenths, iterations, accuracy, seconds, opened, vote });
         }
     }
     let detail = Detail::new(&problem, &last, plan, out)?;
@@ -91,79 +100,31 @@ pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     })))
 }
 
-fn options() -> PerceptronOptions {
+/// A perceptron that learns from these examples.
+pub(super) fn training(
+    features: &Arc<BooleanFeatures<Events>>,
+    examples: Vec<BooleanExample<Events>>,
+    averaging: Averaging,
+) -> Result<Perceptron<BooleanTrainingSet<Events>>> {
+    let data = BooleanTrainingSet::new(Arc::clone(features), examples)?;
     let decoder = CarpeDiem::default().into();
-    PerceptronOptions { averaging: Averaging::Averaged, decoder, ..PerceptronOptions::default() }
+    let options = PerceptronOptions { averaging, decoder, ..PerceptronOptions::default() };
+    Ok(Perceptron::new(Arc::new(data), options)?)
 }
 
-/// Node scores, edges and selections of the test data under some weights.
-struct Scores {
-    nodes: Vec<Vec<f32>>,
-    selections: Vec<Option<Vec<u32>>>,
-    matrices: Vec<Vec<f32>>,
-}
-
-impl Scores {
-    fn new(problem: &BooleanProblem, weights: &[f32]) -> Result<Self> {
-        let mut nodes = vec![];
-        for (observation, _) in &problem.test {
-            let mut row = vec![];
-            problem.features.node_scores(observation, weights, &mut row)?;
-            nodes.push(row);
-        }
-        let selections = problem.test.iter().map(|(observation, _)| problem.selection(observation)).collect();
-        Ok(Scores { nodes, selections, matrices: problem.matrices(weights) })
-    }
-
-    /// Edges with this bound.
-    fn edges(&self, problem: &BooleanProblem, bound: &OverallBound<'_, f32>) -> Result<Edges<f32>> {
-        let dense = |matrix: &Vec<f32>| Edges::dense(problem.labels, matrix);
-        let edges = match &self.matrices[..] {
-            [one] => dense(one)?,
-            several => Edges::per_position(several.iter().map(dense).collect::<kbest::Result<_>>()?)?,
-        };
-        Ok(edges.bounded_by(bound)?)
-    }
-
-    fn lattices<'a>(&'a self, edges: &'a Edges<f32>) -> Result<Vec<Lattice<'a, f32>>> {
-        let lattice = |(nodes, selection): (&'a Vec<f32>, &'a Option<Vec<u32>>)| {
-            Ok(match selection {
-                Some(selection) => Lattice::selecting(nodes.as_slice(), edges, selection.as_slice())?,
-                None => Lattice::new(nodes.as_slice(), edges)?,
-            })
-        };
-        self.nodes.iter().zip(&self.selections).map(lattice).collect()
-    }
-
-    /// For a reproducing file: the edge of a step.
-    fn edge(&self, labels: usize) -> impl Fn(&Lattice<'_, f32>, usize, usize, usize) -> f32 + '_ {
-        move |lattice, t, p, y| {
-            let matrix = lattice.selection().map_or(0, |selection| selection[t - 1] as usize);
-            self.matrices[matrix][p * labels + y]
-        }
-    }
-}
-
-/// The paper's bound: the sum of the best weight of each set (section 5; Formula 7 where there is one set).
-fn sets<'w>(problem: &BooleanProblem, weights: &'w [f32]) -> Vec<&'w [f32]> {
-    problem.sets.iter().map(|set| &weights[set.clone()]).collect()
-}
-
+/// Accuracy, seconds of each decoder, and vertices that CarpeDiem with the paper's bound opens.
 fn classify(
     problem: &BooleanProblem,
     weights: &[f32],
-    tenths: usize,
-    iterations: usize,
     plan: Plan,
     out: &Path,
-) -> Result<Classifier> {
+) -> Result<(f64, BTreeMap<String, f64>, f64)> {
     let scores = Scores::new(problem, weights)?;
-    let edge = scores.edge(problem.labels);
     let sets = sets(problem, weights);
     let mut seconds = BTreeMap::new();
     let bounded = scores.edges(problem, &OverallBound::ExclusiveSets(&sets))?;
     let lattices = scores.lattices(&bounded)?;
-    let paper = side_by_side(&lattices, &PAPER, 1, plan, &edge, out)?;
+    let paper = side_by_side(&lattices, &PAPER, 1, plan, out)?;
     let opened = paper.rows[1].nodes_per_position.unwrap_or(0.0);
     let total = |rows: &[Timed]| -> Vec<f64> {
         rows.iter().map(|row| row.ns_per_position * paper.positions as f64 / 1e9).collect()
@@ -175,19 +136,9 @@ fn classify(
     let exact = scores.edges(problem, &OverallBound::Exact)?;
     let lattices = scores.lattices(&exact)?;
     let plan = Plan { counting: false, ..plan };
-    let side = side_by_side(&lattices, &EXACT, 1, plan, &edge, out)?;
+    let side = side_by_side(&lattices, &EXACT, 1, plan, out)?;
     seconds.extend(EXACT.map(String::from).into_iter().zip(total(&side.rows)));
-    Ok(Classifier { tenths, iterations, accuracy, seconds, opened })
-}
-
-fn accuracy<'p>(problem: &BooleanProblem, answers: impl Iterator<Item = &'p [u32]>) -> f64 {
-    let pairs = problem.test.iter().zip(answers).flat_map(|((_, gold), answer)| gold.iter().zip(answer));
-    let (mut right, mut all) = (0usize, 0usize);
-    for (gold, answer) in pairs {
-        right += usize::from(gold == answer);
-        all += 1;
-    }
-    right as f64 / all.max(1) as f64
+    Ok((accuracy, seconds, opened))
 }
 
 /// The last classifier: decoders, beams and opened vertices.
@@ -205,10 +156,9 @@ struct Detail {
 impl Detail {
     fn new(problem: &BooleanProblem, weights: &[f32], plan: Plan, out: &Path) -> Result<Self> {
         let scores = Scores::new(problem, weights)?;
-        let edge = scores.edge(problem.labels);
         let exact = scores.edges(problem, &OverallBound::Exact)?;
         let lattices = scores.lattices(&exact)?;
-        let side = side_by_side(&lattices, &DETAIL, 1, plan, &edge, out)?;
+        let side = side_by_side(&lattices, &DETAIL, 1, plan, out)?;
         let reference = side.reference()?;
         let paths = || reference.answers.iter().map(|answer| best(answer));
         let strengths = strengths_of(&lattices, &scores.matrices.concat(), paths());
@@ -225,7 +175,7 @@ impl Detail {
         for (name, bound) in &loose {
             let edges = scores.edges(problem, bound)?;
             let lattices = scores.lattices(&edges)?;
-            let loose = side_by_side(&lattices, &["carpediem", "astar:carpediem"], 1, plan, &edge, out)?;
+            let loose = side_by_side(&lattices, &["carpediem", "astar:carpediem"], 1, plan, out)?;
             for mut row in loose.rows {
                 row.decoder = format!("{}, {name}", row.decoder);
                 if row.decoder.starts_with("carpediem") {
@@ -245,7 +195,7 @@ impl Detail {
             trace.push((name.to_owned(), opened_along(&lattices, bound)?));
         }
         Ok(Detail {
-            beams: beams(problem, &lattices, reference, plan, out, &edge)?,
+            beams: beams(problem, &lattices, reference, plan, out)?,
             accuracy: accuracy(problem, paths()),
             positions: side.positions,
             scan: side.scan,
@@ -291,7 +241,6 @@ fn beams(
     reference: &Contender<f32>,
     plan: Plan,
     out: &Path,
-    edge: super::super::prove::EdgeScore<'_>,
 ) -> Result<Vec<BeamRow>> {
     let widths: Vec<usize> =
         (1..problem.labels).filter(|&b| b <= 8 || b % 4 == 0 || b == 5 || b == 25).collect();
@@ -303,7 +252,7 @@ fn beams(
     let mut progress = Progress::new(0, true);
     let plan = Plan { counting: false, ..plan };
     let measured = measure(lattices, contenders, plan, &mut progress)?;
-    prove(lattices, &measured.contenders, edge, out)?; // the judge's score of every answer
+    prove(lattices, &measured.contenders, out)?; // the judge's score of every answer
     let row = |(width, contender): (&usize, &Contender<f32>)| {
         let (mut sequences, mut positions, mut wrong) = (0, 0, 0);
         for (answer, right) in contender.answers.iter().zip(&reference.answers) {
@@ -333,22 +282,20 @@ fn on_demand(problem: &BooleanProblem, weights: &[f32], plan: Plan, out: &Path) 
         return Ok(vec![]);
     }
     let scores = Scores::new(problem, weights)?;
-    let edge = scores.edge(problem.labels);
     let weights: Arc<[f32]> = weights.into();
     let mut lattices = vec![];
     for (nodes, (observation, _)) in scores.nodes.iter().zip(&problem.test) {
         let edges = problem.features.edges(observation, &weights, EdgeBound::ExclusiveSets)?;
         lattices.push(Lattice::new(nodes.as_slice(), Arc::new(edges))?);
     }
-    Ok(side_by_side(&lattices, &PAPER, 1, plan, &edge, out)?.rows)
+    Ok(side_by_side(&lattices, &PAPER, 1, plan, out)?.rows)
 }
 
 /// Accuracy of a perceptron without features of two labels.
 fn without_edges(problem: &BooleanProblem, iterations: usize) -> Result<f64> {
     let features: &Arc<BooleanFeatures<Events>> = &problem.vertical_only;
     let examples = problem.examples(problem.train.len());
-    let data = BooleanTrainingSet::new(Arc::clone(features), examples)?;
-    let mut trainer = Perceptron::new(Arc::new(data), options())?;
+    let mut trainer = training(features, examples, Averaging::Averaged)?;
     for _ in 0..iterations {
         trainer.epoch(&mut |_| ())?;
     }

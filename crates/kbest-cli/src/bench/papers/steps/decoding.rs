@@ -2,7 +2,7 @@
 
 use super::super::data::{Data, Trained};
 use super::super::definitions::{FIVE_BEST, ONE_BEST};
-use super::super::prove::{EdgeScore, best, prove};
+use super::super::prove::{best, prove};
 use super::super::results::{Decoding, Measured, Strengths, Timed};
 use super::missing;
 use crate::bench::{Contender, Plan, measure};
@@ -15,10 +15,6 @@ use std::path::Path;
 /// Sentences on which the work of a decoder is counted that hit the time limit.
 const COUNTED: usize = 10;
 
-/// The edges of a text task are one matrix.
-pub(super) const MATRIX: EdgeScore<'static> =
-    &|lattice, t, p, y| lattice.edges().as_dense().map_or(f32::NAN, |edges| edges.get(t, p, y));
-
 pub(super) fn run(data: &mut Data, task: &str, k: usize, out: &Path) -> Result<Measured> {
     let trained = match data.trained(task)? {
         Ok(trained) => trained,
@@ -27,7 +23,7 @@ pub(super) fn run(data: &mut Data, task: &str, k: usize, out: &Path) -> Result<M
     let names = if k == 1 { ONE_BEST } else { FIVE_BEST };
     let lattices = trained.lattices()?;
     let plan = Plan { repeat: data.size.rounds, limit: data.size.limit, counting: true, limits: true };
-    let side = side_by_side(&lattices, names, k, plan, MATRIX, out)?;
+    let side = side_by_side(&lattices, names, k, plan, out)?;
     let reference = side.reference()?;
     let accuracy = trained.accuracy(reference.answers.iter().map(|answer| best(answer)));
     let strengths = strengths(&trained, &lattices, reference);
@@ -68,14 +64,13 @@ pub(super) fn side_by_side(
     names: &[&str],
     k: usize,
     plan: Plan,
-    edge: EdgeScore<'_>,
     out: &Path,
 ) -> Result<SideBySide> {
     let contender = |name: &&str| Ok(Contender::new((*name).to_owned(), Decoder::by_name(name)?, k));
     let contenders = names.iter().map(contender).collect::<Result<Vec<_>>>()?;
     let mut progress = Progress::new(0, true);
     let measured = measure(lattices, contenders, plan, &mut progress)?;
-    let right = prove(lattices, &measured.contenders, edge, out)?;
+    let right = prove(lattices, &measured.contenders, out)?;
     let positions = lattices.iter().map(Lattice::positions).sum();
     let row = |(contender, &right): (&Contender<f32>, &f64)| timed(lattices, contender, right, plan.counting);
     let rows = measured.contenders.iter().zip(&right).map(row).collect::<Result<_>>()?;

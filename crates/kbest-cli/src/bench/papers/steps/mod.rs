@@ -5,8 +5,10 @@ mod beams;
 mod classifiers;
 mod decoding;
 mod dual;
+mod scores;
 mod segments;
 mod training;
+mod votes;
 
 pub(crate) use dual::IN_DUAL_FORM;
 pub(crate) use segments::{CHAIN, LEARNED, TEXTBOOK};
@@ -14,7 +16,8 @@ pub(crate) use segments::{CHAIN, LEARNED, TEXTBOOK};
 use super::data::Data;
 use super::definitions::{DUAL_TASKS, PROBLEMS, SEGMENT_TASKS, View};
 use super::results::Measured;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::warning::warn;
 use std::path::Path;
 
 /// One measurement.
@@ -75,6 +78,19 @@ impl Step {
         }
     }
 
+    /// The data set it measures on.
+    pub(crate) fn task(&self) -> &'static str {
+        match *self {
+            Step::Decode { task, .. }
+            | Step::Training { task }
+            | Step::Beams { task }
+            | Step::AgainstK { task }
+            | Step::Problem { task }
+            | Step::Dual { task }
+            | Step::Segments { task } => task,
+        }
+    }
+
     /// Its name, and that of its file.
     pub(crate) fn key(&self) -> String {
         match self {
@@ -102,8 +118,20 @@ impl Step {
         }
     }
 
-    /// Measures. A disagreement of exact decoders fails and leaves a lattice in `out`.
+    /// Measures. A disagreement of exact decoders fails and leaves a lattice in `out`; data that cannot be read or learned
+    /// from are named in the report.
     pub(crate) fn run(&self, data: &mut Data, out: &Path) -> Result<Measured> {
+        match self.measure(data, out) {
+            Err(failure @ (Failure::Input { .. } | Failure::Library(_))) => {
+                let reason = format!("{}: skipped: {failure}", self.task());
+                warn(&reason);
+                Ok(missing(reason))
+            }
+            measured => measured,
+        }
+    }
+
+    fn measure(&self, data: &mut Data, out: &Path) -> Result<Measured> {
         match self {
             Step::Decode { task, k } => decoding::run(data, task, *k, out),
             Step::Training { task } => training::run(data, task),
@@ -111,12 +139,12 @@ impl Step {
             Step::AgainstK { task } => against_k::run(data, task, out),
             Step::Problem { task } => classifiers::run(data, task, out),
             Step::Dual { task } => dual::run(data, task),
-            Step::Segments { task } => segments::run(data, task),
+            Step::Segments { task } => segments::run(data, task, out),
         }
     }
 }
 
-/// The data set is not there.
+/// The data set is not there, or of no use.
 fn missing(reason: String) -> Measured {
     Measured::Missing { reason }
 }

@@ -4,9 +4,10 @@
 //! the last 30 % of the training records, which the model has not seen.
 
 use super::super::data::{Data, sample};
+use super::super::prove::differing_segments;
 use super::super::results::{BoundRow, Measured, SegmentRow, SegmentTask};
 use super::missing;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::model::SegmentModelParts;
 use kbest::random::Random;
@@ -14,6 +15,7 @@ use kbest::scoring::SegmentModelMemory;
 use kbest::segment::{BoundOptions, Estimate, Norm, SegmentDecoder, SegmentScratch, Segmentation};
 use kbest::train::{Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer, TrainingSet};
 use kbest::{SegmentModel, Sequence, Tagger};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +37,7 @@ const FEW: usize = 80;
 const FEWEST: usize = 8;
 const SHORT: usize = 10;
 
-pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
+pub(super) fn run(data: &mut Data, task: &str, out: &Path) -> Result<Measured> {
     let corpus = match data.corpus(task)? {
         Ok(corpus) => corpus,
         Err(reason) => return Ok(missing(reason)),
@@ -67,10 +69,13 @@ pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
         trainer.epoch(&mut |_| ())?;
     }
     let model = trainer.model()?;
-    let (model, bounds) = bounded(model, &unseen, &test, size.quick)?;
+    let (model, bounds) = match bounded(model, &unseen, &test, size.quick)? {
+        Ok(bounded) => bounded,
+        Err(reason) => return Ok(missing(format!("{task}: skipped: {reason}"))),
+    };
 
     let mut rows = vec![chain_row(chain, &test, size.segment_rounds)?];
-    rows.extend(segment_rows(&model, &test, size.segment_rounds)?);
+    rows.extend(segment_rows(&model, &test, size.segment_rounds, out)?);
     Ok(Measured::Segments(SegmentTask {
         task: task.to_owned(),
         labels: model.labels().len(),
@@ -83,13 +88,14 @@ pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
     }))
 }
 
-/// Learns the bound that is used, and others beside it to compare programmes.
+/// Learns the bound that is used, and others beside it to compare programmes; `Err` with the reason, inside `Ok`, if none
+/// can be learned.
 fn bounded(
     model: SegmentModel,
     unseen: &[Sequence],
     test: &[Sequence],
     quick: bool,
-) -> Result<(SegmentModel, Vec<BoundRow>)> {
+) -> Result<std::result::Result<(SegmentModel, Vec<BoundRow>), String>> {
     let usual =
         BoundOptions { trees: if quick { 4 } else { BoundOptions::default().trees }, ..Default::default() };
     let few = |options: BoundOptions| (options, FEW);
@@ -147,8 +153,12 @@ fn bounded(
         let bound = parts.bound.take();
         used = used.or(bound); // the first one that could be learned
     }
-    let bound = used.ok_or_else(|| Failure::Negative("no bound could be learned".into()))?;
-    Ok((SegmentModel::new(SegmentModelParts { bound: Some(bound), ..parts })?, rows))
+    let Some(bound) = used else {
+        let why = rows.first().and_then(|row| row.failed.as_deref()).unwrap_or_default();
+        let count = unseen.len();
+        return Ok(Err(format!("no bound could be learned from {count} unlabelled records: {why}")));
+    };
+    Ok(Ok((SegmentModel::new(SegmentModelParts { bound: Some(bound), ..parts })?, rows)))
 }
 
 fn failed(name: &str, sequences: usize, seconds: f64, error: &kbest::Error) -> BoundRow {
@@ -252,7 +262,12 @@ fn chain_row(mut tagger: Tagger, test: &[Sequence], rounds: usize) -> Result<Seg
 }
 
 /// Decoders of segments take turns on every record; the best round of each record counts.
-fn segment_rows(model: &SegmentModel, test: &[Sequence], rounds: usize) -> Result<Vec<SegmentRow>> {
+fn segment_rows(
+    model: &SegmentModel,
+    test: &[Sequence],
+    rounds: usize,
+    out: &Path,
+) -> Result<Vec<SegmentRow>> {
     let longest = model.longest().iter().max().map_or(1, |&longest| longest as usize);
     let possible: usize =
         test.iter().map(|sequence| (1..=sequence.len()).map(|end| end.min(longest)).sum::<usize>()).sum();
@@ -285,13 +300,9 @@ fn segment_rows(model: &SegmentModel, test: &[Sequence], rounds: usize) -> Resul
             }
         }
     }
+    let same = prove(model, test, &answers, out)?;
     let mut rows = vec![];
     for (d, name) in DECODERS.into_iter().enumerate() {
-        let same = answers[d].iter().zip(&answers[0]).filter(|(a, b)| a == b).count();
-        if name != LEARNED && same < test.len() {
-            let text = format!("{name} and {} disagree on {} records", DECODERS[0], test.len() - same);
-            return Err(Failure::Negative(text));
-        }
         let spelt: Vec<Vec<&str>> = answers[d].iter().map(|answer| spell(model, answer)).collect();
         let (token_accuracy, record_accuracy) = right(test, &spelt);
         let mean = |seconds: &[f64]| 1e6 * seconds.iter().sum::<f64>() / test.len().max(1) as f64;
@@ -302,14 +313,95 @@ fn segment_rows(model: &SegmentModel, test: &[Sequence], rounds: usize) -> Resul
             microseconds: mean(&whole[d]),
             decode_microseconds: mean(&decode[d]),
             asked: asked[d] as f64 / possible.max(1) as f64,
-            right: Some(same as f64 / test.len().max(1) as f64),
+            right: Some(same[d]),
             by_length: by_length(test, &whole[d]),
         });
     }
     Ok(rows)
 }
 
+/// For each of [`DECODERS`] the share of its answers that are those of the first. All but the learned bound must have the
+/// same ones: the first lattice on which they differ is left in `out`.
+fn prove(
+    model: &SegmentModel,
+    test: &[Sequence],
+    answers: &[Vec<Segmentation<f32>>],
+    out: &Path,
+) -> Result<Vec<f64>> {
+    let mut shares = vec![];
+    for (name, of_decoder) in DECODERS.into_iter().zip(answers) {
+        let pairs = || of_decoder.iter().zip(&answers[0]);
+        if let Some(i) = pairs().position(|(ours, theirs)| ours != theirs).filter(|_| name != LEARNED) {
+            let mut memory = SegmentModelMemory::default();
+            let lattice = model.lattice(&test[i], &mut memory)?;
+            let (ours, theirs) = ((name, &of_decoder[i]), (DECODERS[0], &answers[0][i]));
+            return Err(differing_segments(&lattice, ours, theirs, out));
+        }
+        let same = pairs().filter(|(ours, theirs)| ours == theirs).count();
+        shares.push(same as f64 / test.len().max(1) as f64);
+    }
+    Ok(shares)
+}
+
 /// The labels of the tokens: segments are runs of one label in these data.
 fn spell<'m>(model: &'m SegmentModel, answer: &Segmentation<f32>) -> Vec<&'m str> {
     answer.labels().iter().map(|&y| model.labels().name(y).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::data::Size;
+    use super::*;
+    use crate::input::{AnyBatch, Input};
+
+    fn trained() -> (SegmentModel, Vec<Sequence>) {
+        let corpus = Data::new(None, Size::QUICK, "nowhere".into()).corpus("usaddress").unwrap().unwrap();
+        let source = FeatureSource::Preset(Preset::Words);
+        let set = SegmentTrainingSet::new(&corpus.train, source, 1, SegmentOptions::default()).unwrap();
+        let mut trainer = Perceptron::new(Arc::new(set), PerceptronOptions::default()).unwrap();
+        trainer.epoch(&mut |_| ()).unwrap();
+        (trainer.model().unwrap(), corpus.test)
+    }
+
+    /// A decoder with a wrong answer fails the run, and the file that it leaves shows which one: every exact decoder finds
+    /// the right one there, to the last bit.
+    #[test]
+    fn a_wrong_segmentation_is_left_to_be_seen_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (model, test) = trained();
+        let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+        let exact: SegmentDecoder = TEXTBOOK.parse().unwrap();
+        let mut two_best = vec![];
+        for record in &test {
+            let lattice = model.lattice(record, &mut memory).unwrap();
+            two_best.push(exact.decode(&lattice, 2, &mut scratch).unwrap().segmentations);
+        }
+        let right: Vec<Segmentation<f32>> = two_best.iter().map(|answers| answers[0].clone()).collect();
+        let mut answers = vec![right.clone(); DECODERS.len()];
+        assert_eq!(prove(&model, &test, &answers, folder.path()).unwrap(), [1.0; DECODERS.len()]);
+        // What a learned bound misses is counted; what another decoder misses fails.
+        let learned = DECODERS.iter().position(|name| *name == LEARNED).unwrap();
+        answers[learned][3] = two_best[3][1].clone();
+        assert_eq!(prove(&model, &test, &answers, folder.path()).unwrap()[learned], 0.95);
+        answers[2][7] = two_best[7][1].clone();
+        let failure = prove(&model, &test, &answers, folder.path()).unwrap_err();
+        assert_eq!(failure.exit_code(), 1);
+        let file = folder.path().join("disagreement.npz");
+        let command = format!("kbest decode {} --decoder semi-funnel", file.display());
+        assert!(failure.to_string().ends_with(&command), "{failure}");
+        let Ok(AnyBatch::Single(batch)) = (Input { file: Some(file), edges: None, dtype: None }).read()
+        else {
+            panic!("expected f32 scores");
+        };
+        let kept = &batch.segment_lattices().unwrap()[0];
+        assert_eq!(kept.segmentation_score(&answers[2][7].segments).unwrap(), answers[2][7].score);
+        for name in DECODERS.into_iter().filter(|name| *name != LEARNED) {
+            let decoder: SegmentDecoder = name.parse().unwrap();
+            assert_eq!(
+                best(decoder.decode(kept, 1, &mut scratch).unwrap().segmentations),
+                right[7],
+                "{name}"
+            );
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod dual;
 mod segments;
 mod speeds;
 mod training;
+mod votes;
 
 use super::definitions::{Experiment, View};
 use super::results::{Cell, Decoding, Measured, Outcome, Table};
