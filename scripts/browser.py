@@ -4,6 +4,8 @@ import base64
 import json
 import os
 import select
+import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,9 +17,9 @@ class Browser:
     def __init__(self, path):
         to_read, self.to = os.pipe()
         self.of, to_write = os.pipe()
-        self.profile = tempfile.TemporaryDirectory(prefix="kbest-browser-", ignore_cleanup_errors=True)
+        self.profile = tempfile.mkdtemp(prefix="kbest-browser-")
         command = [
-            path, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "--no-sandbox",
+            path, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile}", "--no-sandbox",
             "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
             "--force-color-profile=srgb", "about:blank",
         ]
@@ -27,13 +29,18 @@ class Browser:
             os.dup2(high_read, 3)
             os.dup2(high_write, 4)
 
-        self.process = subprocess.Popen(
-            command, preexec_fn=place, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self.number, self.buffer, self.events = 0, b"", []
+        try:
+            # In a session of its own, so that all its processes can be ended together; what they leave, they leave in the profile.
+            self.process = subprocess.Popen(
+                command, preexec_fn=place, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "TMPDIR": self.profile},
+            )
+        except OSError:
+            shutil.rmtree(self.profile)
+            raise
         os.close(to_read)
         os.close(to_write)
-        self.number, self.buffer, self.events = 0, b"", []
 
     def close(self):
         try:
@@ -45,7 +52,16 @@ class Browser:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.profile.cleanup()
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # helpers that outlive it would write into the profile again
+        except ProcessLookupError:
+            pass
+        for _ in range(100):
+            shutil.rmtree(self.profile, ignore_errors=True)
+            if not os.path.exists(self.profile):
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"{self.profile} cannot be removed")
 
     def message(self, seconds):
         """The next message, or None if none comes in time."""

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -301,6 +302,8 @@ def main():
     parser.add_argument("--out", required=True)
     test = Test(parser.parse_args())
     begun = time.monotonic()
+    for ending in [signal.SIGTERM, signal.SIGHUP]:
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))  # so that the browser and its files go, too
     browser = Browser(parser.parse_args().browser)
     try:
         with tempfile.TemporaryDirectory() as folder:

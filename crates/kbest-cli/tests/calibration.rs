@@ -68,6 +68,37 @@ fn a_perceptron_becomes_trustworthy() {
     assert!(refusal.contains("--calibrate: expected data that the model is not trained on"), "{refusal}");
 }
 
+/// `explain` tells the probabilities of `tag`.
+#[test]
+fn explanations_are_calibrated() {
+    let here = corpus();
+    here.stdout("train train.tsv -m model.kbest -q");
+    here.stdout("calibrate -m model.kbest dev.tsv -o calm.kbest -q");
+    let explained = |model: &str| json(&here.stdout(&format!("explain -m {model} test.tsv --json")));
+    let (sure, calm) = (explained("model.kbest"), explained("calm.kbest"));
+    assert_eq!(sure["paths"][0]["labels"], calm["paths"][0]["labels"]);
+    assert!(
+        sure["calibration"].is_null() && calm["calibration"].as_str().unwrap().starts_with("temperature ")
+    );
+    for (model, report) in [("model.kbest", &sure), ("calm.kbest", &calm)] {
+        let tagged = here.stdout(&format!("tag -m {model} --marginals test.tsv"));
+        let first = tagged.split("\n\n").next().unwrap();
+        for (line, column) in first.lines().zip(report["columns"].as_array().unwrap()) {
+            let theirs: f64 = line.rsplit_once('/').unwrap().1.parse().unwrap();
+            let ours = column["vertices"][0][4].as_f64().unwrap();
+            assert!((ours - theirs).abs() < 1e-3, "{model}: {ours} {theirs}");
+        }
+        let best = json(
+            here.stdout(&format!("tag -m {model} -k 3 --marginals --json test.tsv")).lines().next().unwrap(),
+        );
+        let theirs = best["paths"][0]["probability"].as_f64().unwrap();
+        let ours = report["paths"][0]["probability"].as_f64().unwrap();
+        assert!((ours - theirs).abs() < 1e-3, "{model}: {ours} {theirs}");
+    }
+    let text = here.stdout("explain -m calm.kbest test.tsv");
+    assert!(text.contains("calibrated: temperature"), "{text}");
+}
+
 #[test]
 fn segments_become_trustworthy_too() {
     let here = Workshop::new();

@@ -170,6 +170,22 @@ fn scores_are_explained_with_every_decoder() {
     }
 }
 
+/// Best-first search for several paths through many vertices is not waited for; it is said who found the paths.
+#[test]
+fn long_searches_are_replaced() {
+    let folder = Folder::new();
+    for (labels, watched) in [("40", 4), ("1100", 1)] {
+        let sizes = ["--labels", labels, "--positions", "100", "--sequences", "1"];
+        folder.succeed(&[&["generate", "lattice"], &sizes[..], &["-o", "l.npz"]].concat());
+        let options = ["l.npz", "--token", "3", "-k", "4", "--decoder", "astar"];
+        let report = folder.json(&options);
+        assert_eq!((list(&report["paths"]).len(), &report["search"]["k"]), (4, &watched.into()), "{labels}");
+        assert_eq!(report["search"]["decoder"], "astar");
+        let text = folder.succeed(&[&["explain"], &options[..]].concat());
+        assert_eq!(text.contains("because `astar` would search 110000 vertices"), watched == 1, "{text}");
+    }
+}
+
 #[test]
 fn segments_and_constraints_are_explained() {
     let folder = Folder::new();
@@ -217,7 +233,7 @@ fn what_cannot_be_explained_is_refused() {
     folder.succeed(&["train", "train.tsv", "-m", "m.kbest"]);
     folder.succeed(&["train", "train.tsv", "-m", "voted.kbest", "--algorithm", "voted"]);
     folder.write("l.npz", small().bytes());
-    folder.refuse(&["-m", "voted.kbest", "test.tsv"], 2, "members that vote");
+    folder.refuse(&["-m", "voted.kbest", "test.tsv"], 2, "members that vote: its answer is a count of votes");
     folder.refuse(&["-m", "m.kbest", "test.tsv", "--sequence", "3"], 2, "--sequence: expected at most 2");
     folder.refuse(&["-m", "m.kbest", "test.tsv", "--sequence", "0"], 2, "--sequence: expected at least 1");
     folder.refuse(&["-m", "m.kbest", "test.tsv", "--token", "5"], 2, "--token: expected at most 4");

@@ -14,6 +14,7 @@ use crate::input::{self, Batch, Dtype, Scores, with_batch};
 use crate::output::{Output, keep_inputs};
 use crate::text::{Constraints, Data, Source};
 use clap::Args;
+use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
 use kbest::scheme::KnownTag;
 use kbest::scoring::{SegmentTerms, Terms};
@@ -95,12 +96,12 @@ struct Input<'a> {
     model: Option<&'a str>,
     sequence: usize,
     tokens: Option<Vec<String>>,
+    calibration: Option<&'a Calibration>,
     name: Box<dyn Fn(LabelId) -> String + 'a>,
 }
 
 /// What the options ask for, checked against the input.
 struct Asked<'a> {
-    sequence: usize,
     token: Option<usize>, // counting from 0
     against: Option<LabelId>,
     k: usize,
@@ -158,7 +159,6 @@ impl Arguments {
             |name: &String| Failure::Usage(format!("--against: expected a known label, got `{name}`"));
         let against = self.against.as_ref().map(|name| label(name).ok_or_else(|| unknown(name)));
         Ok(Asked {
-            sequence: self.sequence,
             token: self.token.map(|token| token - 1),
             against: against.transpose()?,
             k: self.k,
@@ -227,6 +227,15 @@ fn of_positions(
 ) -> Result<Report> {
     let asked = arguments.asked(sequence.len(), &|name| model.labels().id(name))?;
     let decoder = asked.decoder()?;
+    if let Some(voters) = model.voters() {
+        let members = voters.votes().len();
+        let problem = "its answer is a count of votes, so there are no terms that add up to it; --algorithm averaged \
+                       trains the mean of such members, which can be explained";
+        let problem = format!(
+            "expected a model whose score is a sum of weights, got {members} members that vote: {problem}"
+        );
+        return Err(Failure::input(model_name, problem));
+    }
     let terms = Terms::new(model, sequence).map_err(|error| Failure::input(model_name, error))?;
     let file = arguments.file_name();
     let input = Input {
@@ -234,6 +243,7 @@ fn of_positions(
         model: Some(model_name),
         sequence: arguments.sequence,
         tokens: tokens(sequence),
+        calibration: model.calibration(),
         name: namer(model.labels()),
     };
     let known: Vec<Option<LabelId>> = match arguments.keep_labels {
@@ -262,6 +272,7 @@ fn of_segments(
         model: Some(model_name),
         sequence: arguments.sequence,
         tokens: tokens(sequence),
+        calibration: model.calibration(),
         name: namer(model.labels()),
     };
     let mut limited = arguments.constraints.segment_tagger(model, decoder)?;
@@ -299,6 +310,7 @@ fn of_batch<S: Scores>(arguments: &Arguments, batch: &Batch<S>) -> Result<Report
         model: None,
         sequence: arguments.sequence,
         tokens: None,
+        calibration: None,
         name: Box::new(|y| y.to_string()),
     };
     if batch.is_segments() {

@@ -64,7 +64,9 @@ function facts() {
   }
   if (best) byId("facts").append(fact("best", { raw: best.probability, text: percent(best.probability) }, "probability of the best path"));
   const counted = Object.entries(D.search.counters).map(([what, count]) => whole(count) + " " + what).join(", ");
-  const plan = D.search.plan ? "\nPlan: " + D.search.plan : "";
+  const plan = (D.search.plan ? "\nPlan: " + D.search.plan : "") +
+    (D.search.because ? "\nThe paths are those of `" + D.search.paths_by + "`, because " + D.search.because + "." : "") +
+    (D.calibration ? "\nProbabilities are calibrated: " + D.calibration + "." : "");
   byId("footer").textContent = "Work: " + counted + ". log Z = " + num(D.log_partition) + ". Made by kbest " + D.version + "." + plan +
     "\nKeys: ← → position; space replay; T theme; in the trellis or the list of paths also ↑ ↓ path, Home End first and last position.";
 }

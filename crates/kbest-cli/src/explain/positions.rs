@@ -6,15 +6,21 @@ use super::{Asked, Input};
 use crate::failure::{Failure, Result};
 use crate::output::Progress;
 use kbest::decode::{Auto, Fate, Trace};
+use kbest::marginal::Calibration;
 use kbest::{
     Decode, Decoded, Decoder, Float, LabelId, Lattice, MarginalScratch, Marginals, Scratch, marginals,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many vertices are written for all positions together, and for one at least and at most.
 const VERTICES: usize = 60_000;
 const FEWEST: usize = 24;
 const MOST: usize = 1_000;
+/// Decoders that keep every partial path which may be among the best: for several paths through more vertices than this
+/// they may take minutes and gigabytes, so they are watched while they look for one.
+const BEST_FIRST: [&str; 2] = ["astar", "iterative-astar"];
+const LARGE: usize = 100_000;
 /// Without --token, positions beyond this one get no reasons: each takes a search of its own.
 pub(super) const EXPLAINED: usize = 1_000;
 
@@ -26,7 +32,7 @@ pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
     lattice: &Lattice<'_, S>,
     reasons: &mut R,
 ) -> Result<Report> {
-    let k = if decoder.supports(asked.k).is_ok() { asked.k } else { 1 };
+    let (k, because) = watched_for(decoder, lattice, asked.k);
     let found = decoder.decode_kbest(lattice, k, &mut Scratch::tracing());
     let watched = found.map_err(|error| no_path(error, input))?;
     let others: Option<Decoded<S>> = match k < asked.k {
@@ -35,7 +41,14 @@ pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
     };
     let answers = others.as_ref().unwrap_or(&watched);
     let mut memory = MarginalScratch::new();
-    let sums = marginals(lattice, &mut memory)?;
+    let scaled = match input.calibration.map(|calibration| calibration.temperature().recip()) {
+        Some(factor) if factor != 1.0 => {
+            Some(lattice.scaled(factor, Arc::new(lattice.edges().scaled(factor)?))?)
+        }
+        _ => None,
+    };
+    let sums = marginals(scaled.as_ref().unwrap_or(lattice), &mut memory)?;
+    let probabilities = probabilities(&sums, input.calibration);
     let best = answers.best();
     let paths = answers.paths.iter().map(|path| {
         let differs = differing(&best.labels, &path.labels);
@@ -45,7 +58,7 @@ pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
     });
     let paths = paths.collect::<kbest::Result<Vec<Path>>>()?;
     let mut strings = Strings::default();
-    let mut columns = columns(lattice, &watched, &paths, &sums);
+    let mut columns = columns(lattice, &watched, &paths, &probabilities);
     // The runner-up may be among the answers, if these are proven to be the best.
     let proven = if answers.exact { &paths[..] } else { &paths[..1] };
     explain(asked, lattice, proven, reasons, &mut columns, &mut strings)?;
@@ -59,30 +72,29 @@ pub(super) fn report<S: Float, R: Reasons<[LabelId]>>(
         decoder: watched.decoder,
         k,
         paths_by: answers.decoder,
+        because,
         exact: watched.exact,
         plan,
         counters,
         traced: true,
         steps: watched.trace.as_ref().map_or(0, Trace::steps),
     };
-    let mut report = Report {
-        version: env!("CARGO_PKG_VERSION"),
-        file: input.file.to_owned(),
-        model: input.model.map(str::to_owned),
-        sequence: asked.sequence,
-        positions: lattice.positions(),
-        labels: lattice.labels(),
-        segments: false,
-        search,
-        log_partition: sums.log_partition(),
-        tokens: input.tokens.clone(),
-        names: BTreeMap::new(),
-        paths,
-        columns,
-        strings: strings.all,
-    };
-    report.name_labels(&*input.name);
-    Ok(report)
+    let size = (lattice.positions(), lattice.labels());
+    Ok(Report::new(input, size, search, sums.log_partition(), paths, columns, strings))
+}
+
+/// For how many paths the decoder is watched, and why for fewer than asked for.
+fn watched_for<S: Float>(decoder: &Decoder, lattice: &Lattice<'_, S>, k: usize) -> (usize, Option<String>) {
+    let name = decoder.entry().name;
+    if decoder.supports(k).is_err() {
+        return (1, Some(format!("`{name}` finds only one")));
+    }
+    let vertices = lattice.positions() * lattice.labels();
+    if k > 1 && BEST_FIRST.contains(&name) && vertices > LARGE {
+        let why = format!("`{name}` would search {vertices} vertices for {k} paths, which may take minutes");
+        return (1, Some(why));
+    }
+    (k, None)
 }
 
 /// Says which sequence it was.
@@ -99,24 +111,37 @@ pub(super) fn differing(one: &[LabelId], other: &[LabelId]) -> Vec<usize> {
     (0..one.len()).filter(|&t| one[t] != other[t]).collect()
 }
 
+/// The probability of each label at each position, `T x L`, as `kbest tag` gives it.
+fn probabilities<S: Float>(sums: &Marginals<'_, S>, calibration: Option<&Calibration>) -> Vec<f64> {
+    let mut all = vec![];
+    for t in 0..sums.positions() {
+        let begin = all.len();
+        all.extend_from_slice(sums.node(t));
+        if let Some(calibration) = calibration {
+            calibration.apply(&mut all[begin..]);
+        }
+    }
+    all
+}
+
 fn columns<S: Float>(
     lattice: &Lattice<'_, S>,
     watched: &Decoded<S>,
     paths: &[Path],
-    sums: &Marginals<'_, S>,
+    probabilities: &[f64],
 ) -> Vec<Column> {
     let most = (VERTICES / lattice.positions().max(1)).clamp(FEWEST, MOST);
-    let column = |t: usize| {
+    let column = |(t, row): (usize, &[f64])| {
         let trace = watched.trace.as_ref();
         let fate = |y: LabelId| trace.map_or(Fate::Untouched, |trace| trace.fate(t, y));
         let on_paths: Vec<LabelId> = paths.iter().map(|path| path.labels[t]).collect();
-        let labels = shown(trace, t, &on_paths, sums.node(t), most);
+        let labels = shown(trace, t, &on_paths, row, most);
         let vertex = |&label: &LabelId| Vertex {
             label,
             fate: number(fate(label)),
             step: trace.and_then(|trace| trace.step(t, label)),
             node: short(lattice.node_row(t)[label as usize].to_f64()),
-            probability: short(sums.node(t)[label as usize]),
+            probability: short(row[label as usize]),
         };
         let pruned = trace.into_iter().flat_map(|trace| trace.pruned(t));
         let (closed, pruned): (Vec<_>, Vec<_>) = pruned.partition(|&y| fate(y) == Fate::OpenedThenPruned);
@@ -125,11 +150,11 @@ fn columns<S: Float>(
             pruned: pruned.len(),
             closed: closed.len(),
             vertices: labels.iter().map(vertex).collect(),
-            entropy: entropy(sums.node(t)),
+            entropy: entropy(row),
             why: None,
         }
     };
-    (0..lattice.positions()).map(column).collect()
+    probabilities.chunks_exact(lattice.labels()).enumerate().map(column).collect()
 }
 
 fn number(fate: Fate) -> u8 {

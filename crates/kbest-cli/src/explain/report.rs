@@ -1,5 +1,8 @@
 //! What `kbest explain` found out: one description for the terminal, the page and JSON.
 
+use super::Input;
+use super::why::Strings;
+use crate::table::number;
 use kbest::LabelId;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -19,6 +22,8 @@ pub(super) struct Report {
     pub(super) segments: bool,
     pub(super) search: Search,
     pub(super) log_partition: f64,
+    /// How the model's calibration changed the probabilities, in words.
+    pub(super) calibration: Option<String>,
     /// The first cell of each position, if there is text.
     pub(super) tokens: Option<Vec<String>>,
     /// Names of the labels that occur below.
@@ -38,10 +43,12 @@ pub(super) struct Search {
     /// For how many paths it searched, and who found the paths if it finds only one.
     pub(super) k: usize,
     pub(super) paths_by: &'static str,
+    /// Why somebody else found them.
+    pub(super) because: Option<String>,
     pub(super) exact: bool,
     pub(super) plan: Option<String>,
     pub(super) counters: BTreeMap<&'static str, u64>,
-    /// Whether vertices were traced, and in how many steps they were opened.
+    /// Whether vertices were traced (those of positions are, segments are not), and in how many steps they were opened.
     pub(super) traced: bool,
     pub(super) steps: u32,
 }
@@ -135,6 +142,44 @@ pub(super) fn short(value: f64) -> f64 {
 }
 
 impl Report {
+    /// Everything together; `size` is the number of positions and of labels.
+    pub(super) fn new(
+        input: &Input<'_>,
+        size: (usize, usize),
+        search: Search,
+        log_partition: f64,
+        paths: Vec<Path>,
+        columns: Vec<Column>,
+        strings: Strings,
+    ) -> Self {
+        let calibration = input.calibration.map(|calibration| {
+            let curve = match calibration.curve().len() {
+                0 => String::new(),
+                points => format!(", curve of {points} points"),
+            };
+            format!("temperature {}{curve}", number(calibration.temperature()))
+        });
+        let mut report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            file: input.file.to_owned(),
+            model: input.model.map(str::to_owned),
+            sequence: input.sequence,
+            positions: size.0,
+            labels: size.1,
+            segments: !search.traced,
+            search,
+            log_partition,
+            calibration,
+            tokens: input.tokens.clone(),
+            names: BTreeMap::new(),
+            paths,
+            columns,
+            strings: strings.all,
+        };
+        report.name_labels(&*input.name);
+        report
+    }
+
     pub(super) fn name(&self, y: LabelId) -> &str {
         self.names.get(&y).map_or("", String::as_str)
     }
@@ -148,7 +193,7 @@ impl Report {
     }
 
     /// Collects the names of all labels that are mentioned.
-    pub(super) fn name_labels(&mut self, name: &dyn Fn(LabelId) -> String) {
+    fn name_labels(&mut self, name: &dyn Fn(LabelId) -> String) {
         let paths = self.paths.iter().flat_map(|path| path.labels.iter().copied());
         let vertices =
             self.columns.iter().flat_map(|column| column.vertices.iter().map(|vertex| vertex.label));

@@ -6,12 +6,12 @@ use super::why::{Reasons, Side, Strings, compare};
 use super::{Asked, Input};
 use crate::failure::{Failure, Result};
 use crate::output::Progress;
+use kbest::marginal::Calibration;
 use kbest::segment::{
     Guarantee, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan, SegmentScratch,
     Segmentation,
 };
 use kbest::{Error, Float, LabelId};
-use std::collections::BTreeMap;
 
 /// Likely labels shown at each position.
 const SHOWN: usize = 24;
@@ -27,7 +27,10 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
         let problem = "expected a model or scores of single positions, got segments";
         return Err(Failure::Usage(format!("--against: {problem}")));
     }
-    let k = if decoder.supports(asked.k).is_ok() { asked.k } else { 1 };
+    let (k, because) = match decoder.supports(asked.k) {
+        Ok(()) => (asked.k, None),
+        Err(_) => (1, Some(format!("`{}` finds only one", decoder.name()))),
+    };
     let mut scratch = SegmentScratch::default();
     let watched = decoder.decode(lattice, k, &mut scratch).map_err(|error| no_path(error, input))?;
     let others = match k < asked.k {
@@ -35,14 +38,15 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
         false => None,
     };
     let answers = others.as_ref().unwrap_or(&watched);
-    let sums = SegmentMarginals::new(lattice)?;
+    let temperature = input.calibration.map_or(1.0, Calibration::temperature);
+    let sums = SegmentMarginals::at_temperature(lattice, temperature)?;
     let probabilities = sums.labels();
     let best = &answers.segmentations[0];
     let path = |found: &Segmentation<S>| Path {
         labels: found.labels(),
         segments: found.segments.iter().map(|part| (part.start, part.end, part.label)).collect(),
         score: found.score.to_f64(),
-        probability: short((found.score.to_f64() - sums.log_partition()).exp().min(1.0)),
+        probability: short(sums.log_probability(found.score.to_f64()).exp().min(1.0)),
         differs: differing(&best.segments, &found.segments),
     };
     let paths: Vec<Path> = answers.segmentations.iter().map(path).collect();
@@ -61,30 +65,15 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
         decoder: watched.decoder,
         k,
         paths_by: answers.decoder,
+        because,
         exact: watched.guarantee == Guarantee::Exact,
         plan,
         counters: counters.into(),
         traced: false,
         steps: 0,
     };
-    let mut report = Report {
-        version: env!("CARGO_PKG_VERSION"),
-        file: input.file.to_owned(),
-        model: input.model.map(str::to_owned),
-        sequence: asked.sequence,
-        positions: lattice.positions(),
-        labels: lattice.labels(),
-        segments: true,
-        search,
-        log_partition: sums.log_partition(),
-        tokens: input.tokens.clone(),
-        names: BTreeMap::new(),
-        paths,
-        columns,
-        strings: strings.all,
-    };
-    report.name_labels(&*input.name);
-    Ok(report)
+    let size = (lattice.positions(), lattice.labels());
+    Ok(Report::new(input, size, search, sums.log_partition(), paths, columns, strings))
 }
 
 /// The segment that covers each position.

@@ -39,7 +39,7 @@ impl fmt::Display for Text<'_> {
 
 fn head(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let search = &report.search;
-    let things = if report.segments { "segmentations" } else { "paths" };
+    let things = if report.segments { "answers" } else { "paths" };
     writeln!(f, "sequence  {} of {}", grouped(report.sequence), escaped(&report.file))?;
     writeln!(
         f,
@@ -69,12 +69,11 @@ fn head(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         writeln!(f, "opened    unknown: decoders of segments count, but keep no trace")?;
     }
-    if search.paths_by != search.decoder {
-        writeln!(
-            f,
-            "paths     from `{}`, because `{}` finds only one of the {things}",
-            search.paths_by, search.decoder
-        )?;
+    if let Some(because) = &search.because {
+        writeln!(f, "{things:<10}from `{}`, because {because}", search.paths_by)?;
+    }
+    if let Some(calibration) = &report.calibration {
+        writeln!(f, "sure      calibrated: {calibration}")?;
     }
     Ok(())
 }
