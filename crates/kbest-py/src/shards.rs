@@ -265,7 +265,9 @@ impl PyShardPlan {
             ..self.recipe.schedule()
         };
         let (checkpoint, callback) = (checkpoint.as_deref(), callback.as_ref());
-        let job = Job { checkpoint, resume, callback, ..Job::new(&self.recipe, schedule) };
+        let rules = crate::edges::rules_of(constraints)?;
+        let tagging = (&rules[..], tag_decoder);
+        let job = Job { checkpoint, resume, callback, tagging, ..Job::new(&self.recipe, schedule) };
         let trained = py.detach(|| {
             let mut trainer = Sharded::new(self.plan.clone(), workers)?;
             job.learn_sharded(&mut trainer, TextFormat::default(), key)
@@ -274,7 +276,7 @@ impl PyShardPlan {
             Some(exception) => exception,
             None => halt.raised(py),
         })?;
-        PyTagger::new(py, model, crate::edges::rules_of(constraints)?, tag_decoder)
+        PyTagger::new(py, model, rules, tag_decoder)
     }
 }
 

@@ -57,6 +57,15 @@ def test_a_raised_exception_loses_one_pass_at_most(tmp_path):
     assert seen[0] == 3 and resumed.to_bytes() == kbest.train(X, Y, epochs=5).to_bytes()
 
 
+def test_the_tagger_is_checked_before_training():
+    """Hours of training are not for nothing because of a name."""
+    for data, options in [((X, Y), {}), ((X, Y), dict(algorithm="crf")), ((SPANS, TAGS), dict(algorithm="semi"))]:
+        for mistake in [dict(constraints="nosuch"), dict(tag_decoder="nosuch"), dict(constraints=["auto", "nosuch"])]:
+            with pytest.raises((errors.KbestError, OSError)):
+                kbest.train(*data, **options, **mistake, callback=lambda epoch: pytest.fail("an epoch"))
+    assert kbest.train(X, Y, epochs=1, tag_decoder="viterbi").decoder == "viterbi"
+
+
 def test_mistakes(tmp_path):
     kept = tmp_path / "run"
     with pytest.raises(errors.ArgumentError) as caught:
@@ -70,6 +79,7 @@ def test_mistakes(tmp_path):
         kbest.train(X, Y, epochs=2, seed=2, checkpoint=kept, resume=True)
     with pytest.raises(errors.DataError, match="other data or options"):
         kbest.train(X[1:], Y[1:], epochs=2, checkpoint=kept, resume=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"], "nothing else is left behind"
     kept.write_bytes(kept.read_bytes()[:-3])
     with pytest.raises(errors.DataError, match="checkpoint"):
         kbest.train(X, Y, epochs=2, checkpoint=kept, resume=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import kbest
 import kbest.sharded
@@ -124,6 +125,21 @@ def test_mistakes(spark, tagger):
         (lambda: tag(df, tagger, "nosuch"), "df"),
         (lambda: tag(df.withColumnRenamed("gold", "labels"), tagger), "df"),
         (lambda: tag(df, tagger, k=0), "k"),
+        (lambda: tag(df, tagger, tokens=[]), "tokens"),
+        (lambda: tag(df, tagger, tokens=None), "tokens"),
+        (lambda: tag(df, tagger, tokens=["tokens", ""]), "tokens"),
+        (lambda: tag(df, tagger, longest=0), "longest"),
+        (lambda: tag(df, tagger, threads=-1), "threads"),
+        (lambda: tag([["a"]], tagger), "df"),
+        (lambda: evaluate(df, tagger, tokens=[], labels="gold"), "tokens"),
+        (lambda: evaluate(df, tagger, labels="id"), "id"),
+        (lambda: train(df, labels="gold", id="nosuch"), "df"),
+        (lambda: train(df, labels="gold", tokens=[]), "tokens"),
+        (lambda: train(df, labels="tokens"), "labels"),
+        (lambda: train(df, labels="gold", constraints="nosuch", epochs=1000), "constraints"),
+        (lambda: train(df, labels="gold", tag_decoder="nosuch", epochs=1000), "decoder"),
+        (lambda: kbest.sharded.train(pyarrow.table({"tokens": X, "labels": Y})), "table"),
+        (lambda: kbest.sharded.train(pyarrow.table({"id": range(len(X)), "labels": Y}), tokens=[]), "tokens"),
         (lambda: evaluate(df, tagger), "df"),
         (lambda: train(df, labels="nosuch"), "df"),
         (lambda: train(df, labels="id"), "id"),
@@ -163,6 +179,50 @@ def test_the_script(spark, tmp_path):
     with pytest.raises(SystemExit) as caught:
         spark_submit.main(["tag", "/nosuch", "-m", "/nosuch", "-o", "/nosuch"])
     assert caught.value.code == 2
+
+
+def test_broadcasts_are_destroyed(spark, monkeypatch):
+    """Everything that training sends out is taken back, also if it fails."""
+    from kbest.spark import train
+    from pyspark import Broadcast
+
+    sent, destroyed = [], []
+    broadcast, destroy = spark.sparkContext.broadcast, Broadcast.destroy
+    monkeypatch.setattr(type(spark.sparkContext), "broadcast", lambda self, value: sent.append(broadcast(value)) or sent[-1])
+    monkeypatch.setattr(Broadcast, "destroy", lambda self, *rest: destroyed.append(self) or destroy(self, *rest))
+    for options in [dict(algorithm="crf", epochs=2), dict(features="morphology", epochs=2)]:
+        train(frame(spark), labels="gold", shards=3, **options)
+        assert len(sent) > 2 and {id(one) for one in sent} == {id(one) for one in destroyed}, options
+
+    def stop(epoch):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        train(frame(spark), labels="gold", shards=3, epochs=3, callback=stop)
+    assert {id(one) for one in sent} == {id(one) for one in destroyed}
+
+
+def test_the_three_commands_of_the_page(spark, tagger, tmp_path):
+    """docs/spark.md, on a laptop: as they stand there, through spark-submit. The first, pip, has made this environment."""
+    page = (Path(__file__).resolve().parents[3] / "docs/spark.md").read_text(encoding="utf-8")
+    block = page.split("in three commands")[1].split("```sh\n")[1].split("```")[0]
+    install, where, submit = [line.split("  #")[0].strip() for line in block.strip().splitlines()]
+    assert install == "pip install '.[spark]'"
+    frame(spark).drop("gold").write.parquet(str(tmp_path / "sentences.parquet"))
+    tagger.save(str(tmp_path / "model.kbest"))
+    folders = [os.path.dirname(sys.executable), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(folders), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    def shell(command):
+        ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, f"{command}: {ran.stderr}"
+        return ran.stdout
+
+    assert Path(shell(where).strip()).name == "spark_submit.py"
+    told = shell(submit).strip().splitlines()
+    assert told[-1] == f"wrote tagged.parquet: {len(X)} rows, 0 of them with an error instead of labels", told
+    tagged = spark.read.parquet(str(tmp_path / "tagged.parquet")).orderBy("id").collect()
+    assert [row.labels for row in tagged] == tagger.tag_batch(X)
 
 
 def test_the_script_explains_itself():

@@ -134,6 +134,17 @@ impl<'a> StateReader<'a> {
         Ok(())
     }
 
+    /// Ends reading.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there is anything left.
+    pub fn finish(self) -> Result<()> {
+        match self.rest.len() {
+            0 => Ok(()),
+            left => Err(Error::shape("training state", "its end", format!("{left} more bytes"))),
+        }
+    }
+
     /// Whether everything has been read.
     pub fn is_done(&self) -> bool {
         self.rest.is_empty()
@@ -163,6 +174,7 @@ mod tests {
         assert!(reader.clone().str().is_err(), "no UTF-8");
         assert_eq!((reader.text(), reader.is_done()), (Ok(&[0xff][..]), true));
         assert!(reader.number::<u32>().is_err());
+        assert!(reader.finish().is_ok() && StateReader::new(&[0]).finish().is_err());
         assert!(StateReader::new(&u64::MAX.to_le_bytes()).list::<u32>().is_err());
         assert!(StateReader::new(&u64::MAX.to_le_bytes()).text().is_err());
     }

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike, cpu_count
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
 
 from ._kbest import Epoch, ShardPlan, ShardVocabulary, Tagger
 from .errors import ArgumentError
@@ -38,6 +38,21 @@ def refuse(argument: str, expected: str, got: object) -> ArgumentError:
     error = ArgumentError(f"{argument}: expected {expected}, got {got}")
     error.argument = argument
     return error
+
+
+def columns_of(argument: str, names: Union[str, Sequence[str]]) -> Tuple[str, ...]:
+    """One name, or several."""
+    columns = (names,) if isinstance(names, str) else tuple(names or ())
+    if not columns or not all(isinstance(name, str) and name for name in columns):
+        raise refuse(argument, "the name of a column, or a list of names", repr(names))
+    return columns
+
+
+def check_columns(argument: str, there: Sequence[str], names: Iterable[str]) -> None:
+    """Refuses a table that lacks a column."""
+    for name in names:
+        if name not in there:
+            raise refuse(argument, f"a column `{name}`", ", ".join(there) or "no columns")
 
 
 def shard_of(id: Union[int, str], shards: int) -> int:
@@ -76,7 +91,11 @@ class Shards:
         if template is not None and features is not None:
             raise refuse("template", "a template or features", "both")
         text = None if template is None else Path(template).read_text(encoding="utf-8")
-        columns = (tokens,) if isinstance(tokens, str) else tuple(tokens)
+        columns = columns_of("tokens", tokens)
+        columns_of("id", id)
+        columns_of("labels", labels)
+        if labels in columns:
+            raise refuse("labels", "another column than the tokens", f"`{labels}`")
         how = Shards(options, id, columns, labels, shards, features, text, min_frequency)
         how.vocabulary()
         return how
@@ -184,6 +203,7 @@ class _Here:
     """Shards in memory, on threads: everything that takes long lets go of the interpreter."""
 
     def __init__(self, how: Shards, table: Any, threads: int) -> None:
+        check_columns("table", table.column_names, [how.id, *how.tokens, how.labels])
         self.how = how
         self.pool = ThreadPoolExecutor(threads)
         rows: Dict[int, List[int]] = {}

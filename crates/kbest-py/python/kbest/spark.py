@@ -22,7 +22,7 @@ from os import PathLike
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._kbest import Epoch, Evaluation, ShardPlan, Tagger
-from .sharded import SHARDS, Shards, refuse, run
+from .sharded import SHARDS, Shards, check_columns, columns_of, refuse, run
 
 __all__ = ["evaluate", "tag", "train"]
 
@@ -33,18 +33,25 @@ _Columns = Union[str, Sequence[str]]
 LONGEST = 100_000
 
 
-def _columns(names: _Columns) -> Tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _check(df: Any, names: Iterable[str], new: Iterable[str] = ()) -> None:
-    """Refuses columns that are missing, and those that are there and must not be."""
-    for name in names:
-        if name not in df.columns:
-            raise refuse("df", f"a column `{name}`", ", ".join(df.columns))
+    """Refuses what is no DataFrame of Spark, columns that are missing, and those that are there and must not be."""
+    if not hasattr(df, "sparkSession") or not hasattr(df, "mapInArrow"):
+        raise refuse("df", "a DataFrame of Spark", f"{type(df).__module__}.{type(df).__qualname__}")
+    try:
+        df.sparkSession.sparkContext
+    except Exception as error:  # Spark Connect says so in its own way
+        raise refuse("df", "a DataFrame of a session with a SparkContext", "one of Spark Connect") from error
+    check_columns("df", df.columns, names)
     for name in new:
         if name in df.columns:
             raise refuse("df", f"no column `{name}`, which is added", "one")
+
+
+def _check_lists(df: Any, names: Iterable[str]) -> None:
+    for name in names:
+        kind = df.schema[name].dataType.simpleString()
+        if kind != "array<string>":
+            raise refuse(name, "lists of strings", kind)
 
 
 @dataclass(frozen=True)
@@ -216,9 +223,13 @@ def tag(
         (labels, score, probability), best first; and ``error``. A row that cannot be tagged (no list, null, a null in the list,
         too long, forbidden by the constraints) has null labels and a message in ``error``; the job goes on.
     """
-    if k < 1:
-        raise refuse("k", "at least 1", k)
-    columns = _columns(tokens)
+    for name, number in [("k", k), ("longest", longest)]:
+        if number < 1:
+            raise refuse(name, "at least 1", number)
+    if threads < 0:
+        raise refuse("threads", "at least 0", threads)
+    columns = columns_of("tokens", tokens)
+    _check(df, columns)
     tagger, sent = _send(df, model, constraints, decoder)
     tagger.kbest([], k)  # a decoder that finds one path only is refused here, and not by every row
     wanted = _Wanted(sent, columns, k, marginals, longest, threads)
@@ -258,8 +269,9 @@ def evaluate(
 
     Counts are whole numbers, so the figures are those of one machine. Every row must have tokens and as many labels.
     """
-    columns = _columns(tokens)
-    _check(df, [*columns, labels])
+    columns = columns_of("tokens", tokens)
+    _check(df, [*columns, *columns_of("labels", labels)])
+    _check_lists(df, [*columns, labels])
     tagger, sent = _send(df, model, constraints, decoder)
     parts = df.select(*columns, labels).mapInArrow(partial(_count_all, sent, columns, labels), "counts binary").collect()
     whole = tagger.evaluate([], [])
@@ -335,17 +347,22 @@ class _OnSpark:
         whole = (types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.StringType)
         if not isinstance(kind, whole):
             raise refuse(how.id, "whole numbers or strings", kind.simpleString())
-        for name in [*how.tokens, how.labels]:
-            if df.schema[name].dataType.simpleString() != "array<string>":
-                raise refuse(name, "lists of strings", df.schema[name].dataType.simpleString())
+        _check_lists(df, [*how.tokens, how.labels])
         self.how = how
         self.context = df.sparkSession.sparkContext
         shard = functions.crc32(functions.col(how.id).cast("string")) % how.shards
         rows = df.select(how.id, *how.tokens, how.labels).withColumn("_shard", shard.cast("int"))
         self.groups = rows.groupBy("_shard")
+        self.table: Any = None
         self.kept: Any = None
         self.count = 0
         self.plan: Any = None
+        self.broadcasts: List[Any] = []
+
+    def send(self, value: Any) -> Any:
+        """A broadcast that lasts as long as the run: what an executor loses may be made again with it."""
+        self.broadcasts.append(self.context.broadcast(value))
+        return self.broadcasts[-1]
 
     def tables(self, work: Callable[[Any], bytes]) -> Any:
         # A function without hints: Spark infers nothing from a partial one.
@@ -356,13 +373,13 @@ class _OnSpark:
 
     def sent_plan(self, model: bytes, observed: Optional[bytes]) -> _Plan:
         key = hashlib.blake2b(model + (observed or b"") + repr(self.how).encode()).hexdigest()
-        return _Plan(self.how, key, self.context.broadcast((model, observed)))
+        return _Plan(self.how, key, self.send((model, observed)))
 
     def count_words(self) -> List[bytes]:
         return self.each_table(self.how.count_words)
 
     def observe(self, words: Optional[bytes]) -> List[bytes]:
-        sent = None if words is None else self.context.broadcast(words)
+        sent = None if words is None else self.send(words)
         return self.each_table(partial(_observe, self.how, sent))
 
     def number(self, model: bytes) -> List[bytes]:
@@ -385,20 +402,26 @@ class _OnSpark:
         if observed is not None and self.plan.sent.value[1] is None:
             self.plan = self.sent_plan(self.model, observed)
         sent = self.context.broadcast(step)
+        try:
+            return plan.total(self.answers(plan, sent))
+        finally:
+            sent.destroy()
+
+    def answers(self, plan: ShardPlan, sent: Any) -> List[bytes]:
         answers, count = self.kept.map(partial(_answer, self.plan, sent)), self.count
         if count > plan.FAN:  # the first level of the sum, on the cluster
             count = -(-count // plan.FAN)
             fan = plan.FAN
             grouped = answers.map(lambda answer: (answer[0] // fan, answer)).groupByKey(count)
             answers = grouped.map(partial(_add, self.plan))
-        found = _in_order(answers.collect())
-        sent.destroy()
-        return plan.total(found)
+        return _in_order(answers.collect())
 
     def forget(self) -> None:
-        if self.kept is not None:
-            self.kept.unpersist()
-            self.table.unpersist()
+        for kept in [self.kept, self.table]:
+            if kept is not None:
+                kept.unpersist()
+        while self.broadcasts:
+            self.broadcasts.pop().destroy()
 
 
 def train(

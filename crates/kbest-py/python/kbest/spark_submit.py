@@ -4,8 +4,8 @@
     spark-submit ... spark_submit.py evaluate test.parquet -m model.kbest
     spark-submit ... spark_submit.py train train.parquet -m model.kbest --epochs 10 --checkpoint train.checkpoint --resume
 
-`python -m kbest.spark_submit --where` prints where this file is. Its last line on stdout is the report; exit code 2 means bad
-input or usage.
+`python -m kbest.spark_submit --where` prints where this file is. The report is what goes to stdout (how many rows were tagged, the
+figures of an evaluation, what was written); everything else goes to stderr. Exit code 2 means bad input or usage.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def main(given: Optional[List[str]] = None) -> None:
             constraints = arguments.constraints
             tagged = kbest.spark.tag(df, arguments.model, tokens, arguments.k, arguments.marginals, constraints)
             tagged.write.parquet(arguments.output)
+            counted = spark.read.parquet(arguments.output).selectExpr("count(*) as rows", "count(error) as errors").first()
+            print(f"wrote {arguments.output}: {counted.rows} rows, {counted.errors} of them with an error instead of labels")
         elif arguments.command == "evaluate":
             constraints = arguments.constraints
             print(kbest.spark.evaluate(df, arguments.model, tokens, arguments.labels, constraints))

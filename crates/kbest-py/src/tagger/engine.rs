@@ -19,8 +19,8 @@ pub(crate) enum SharedModel {
 impl From<AnyModel> for SharedModel {
     fn from(model: AnyModel) -> Self {
         match model {
-            AnyModel::Positions(model) => SharedModel::Positions(Arc::new(*model)),
-            AnyModel::Segments(model) => SharedModel::Segments(Arc::new(*model)),
+            AnyModel::Positions(model) => SharedModel::positions(*model),
+            AnyModel::Segments(model) => SharedModel::segments(*model),
         }
     }
 }
@@ -37,6 +37,14 @@ macro_rules! of_either {
 pub(crate) use of_either;
 
 impl SharedModel {
+    pub(crate) fn positions(model: Model) -> Self {
+        SharedModel::Positions(Arc::new(model))
+    }
+
+    pub(crate) fn segments(model: SegmentModel) -> Self {
+        SharedModel::Segments(Arc::new(model))
+    }
+
     /// The names that positions can get: labels, or tags that spell segments.
     pub(crate) fn tags(&self) -> LabelSet {
         match self {

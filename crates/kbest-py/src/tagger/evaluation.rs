@@ -142,6 +142,7 @@ impl PyEvaluation {
     fn add(&mut self, py: Python<'_>, counts: &[u8]) -> PyResult<()> {
         let mut state = StateReader::new(counts);
         let other = Evaluation::restore(self.spans, &mut state);
+        let other = other.and_then(|other| state.finish().map(|()| other));
         let added = other.and_then(|other| self.counts.merge(&other));
         added.map_err(|failed| error::exception(py, failed))
     }

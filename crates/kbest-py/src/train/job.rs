@@ -3,9 +3,9 @@
 use super::data::Data;
 use super::epoch::Epoch;
 use crate::error;
-use crate::tagger::SharedModel;
+use crate::tagger::{Engine, SharedModel};
 use kbest::columns::{Format, TextFormat};
-use kbest::model::AnyModel;
+use kbest::model::{AnyModel, WholeFile};
 use kbest::train::{
     EpochEnd, Measure, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing,
     Trainer, TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,
@@ -52,6 +52,8 @@ pub(crate) struct Job<'a> {
     pub(crate) checkpoint: Option<&'a Path>,
     pub(crate) resume: bool,
     pub(crate) callback: Option<&'a Py<PyAny>>,
+    /// Constraints and decoder of the tagger that the model is for.
+    pub(crate) tagging: (&'a [String], &'a str),
 }
 
 /// Where a run is kept, and what distinguishes it from others.
@@ -78,6 +80,7 @@ impl<'a> Job<'a> {
             checkpoint: None,
             resume: false,
             callback: None,
+            tagging: (&[], "auto"),
         }
     }
 
@@ -89,8 +92,7 @@ impl<'a> Job<'a> {
         key: u64,
     ) -> Result<SharedModel, Halt> {
         let kept = self.kept(|| key);
-        let model = self.learn(trainer, text, None, kept, |model: Model| Ok(model.pruned(0.0)?.0))?;
-        Ok(SharedModel::Positions(Arc::new(model)))
+        self.learn(trainer, text, None, kept, SharedModel::positions, |model: Model| Ok(model.pruned(0.0)?.0))
     }
 
     /// Trains, calling back after each epoch.
@@ -108,8 +110,7 @@ impl<'a> Job<'a> {
         let text = text.unwrap_or(usual);
         if self.recipe.algorithm.is_unsupervised() {
             let mut trainer = self.recipe.unsupervised(&sequences)?;
-            let model = self.learn(&mut trainer, text, None, None, Ok)?;
-            return Ok(SharedModel::Positions(Arc::new(model)));
+            return self.learn(&mut trainer, text, None, None, SharedModel::positions, Ok);
         }
         let source = self.recipe.feature_source(template, features, &sequences, is_items)?;
         if let Some(options) = &self.segments {
@@ -119,14 +120,13 @@ impl<'a> Job<'a> {
             let data = Arc::new(data);
             let mut trainer = self.recipe.segment_trainer(&data)?;
             let kept = self.kept(|| fingerprint(&*data, &depends_on));
-            let model = self.learn(&mut *trainer, text, dev, kept, Ok)?;
-            return Ok(SharedModel::Segments(Arc::new(model)));
+            return self.learn(&mut *trainer, text, dev, kept, SharedModel::segments, Ok);
         }
         let data = Arc::new(TrainingSet::new(&sequences, source, self.min_frequency)?);
         drop(sequences);
         let mut trainer = self.recipe.trainer(&data)?;
         let kept = self.kept(|| fingerprint(&*data, &self.depends_on(dev)));
-        let model = self.learn(&mut *trainer, text, dev, kept, |model: Model| {
+        self.learn(&mut *trainer, text, dev, kept, SharedModel::positions, |model: Model| {
             // Features without weights cost memory and time and change no score.
             let keeps = self.keep_features || model.voters().is_some() || model.support().is_some();
             Ok(match self.prune {
@@ -134,8 +134,24 @@ impl<'a> Job<'a> {
                 None if keeps => model,
                 None => model.pruned(0.0)?.0,
             })
-        })?;
-        Ok(SharedModel::Positions(Arc::new(model)))
+        })
+    }
+
+    /// Refuses constraints and decoders that the tagger would refuse, before the work begins. Labels are known by then; a
+    /// trainer that has no model yet is left to the tagger.
+    fn check_tagging<M>(
+        &self,
+        trainer: &(dyn Trainer<Model = M> + 'static),
+        share: fn(M) -> SharedModel,
+    ) -> kbest::Result<()> {
+        let (constraints, decoder) = self.tagging;
+        if constraints.is_empty() && decoder == "auto" {
+            return Ok(());
+        }
+        match trainer.model() {
+            Ok(model) => Engine::new(&share(model), constraints, decoder).map(|_| ()),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Everything that the course of training depends on besides the data, as text.
@@ -158,8 +174,10 @@ impl<'a> Job<'a> {
         text: TextFormat,
         dev: Option<&[Sequence]>,
         kept: Option<Kept<'_>>,
+        share: fn(M) -> SharedModel,
         polish: impl FnOnce(M) -> kbest::Result<M>,
-    ) -> Result<M, Halt> {
+    ) -> Result<SharedModel, Halt> {
+        self.check_tagging(trainer, share)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut measure =
             dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, Measure::default()));
@@ -197,7 +215,7 @@ impl<'a> Job<'a> {
             remark("options", self.recipe.as_typed()),
             remark("program", format!("kbest {} for Python", env!("CARGO_PKG_VERSION"))),
         ];
-        Ok(polish(model)?.with_about(text, about)?)
+        Ok(share(polish(model)?.with_about(text, about)?))
     }
 
     /// Calls back; the callback stops training by returning False. Ctrl-C does, too, as an exception.
@@ -258,13 +276,10 @@ impl Kept<'_> {
             model.save_with_remark(&self.best, RUN, &self.run())?;
         }
         let bytes = save_checkpoint(self.key, &end.standing, trainer);
-        let mut unfinished = self.state.as_os_str().to_owned();
-        unfinished.push(".unfinished");
         let write = || {
-            let mut file = std::fs::File::create(&unfinished)?;
+            let mut file = WholeFile::create(self.state)?;
             file.write_all(&bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&unfinished, self.state)
+            file.finish()
         };
         write().map_err(|error| Error::io(self.state.display().to_string(), 0, error))
     }

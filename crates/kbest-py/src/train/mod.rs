@@ -185,7 +185,9 @@ pub(crate) fn train(
         patience: patience.unwrap_or(usual.patience),
         ..usual
     };
+    let rules = crate::edges::rules_of(constraints)?;
     let job = Job {
+        tagging: (&rules, tag_decoder),
         segments,
         min_frequency,
         prune,
@@ -198,5 +200,5 @@ pub(crate) fn train(
     let dev = dev.map(|dev| dev.sequences);
     let trained = py.detach(|| job.run(data, features, template, dev.as_deref()));
     let model = trained.map_err(|halt| halt.raised(py))?;
-    PyTagger::new(py, model, crate::edges::rules_of(constraints)?, tag_decoder)
+    PyTagger::new(py, model, rules, tag_decoder)
 }

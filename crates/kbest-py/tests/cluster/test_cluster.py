@@ -1,7 +1,8 @@
 """A standalone cluster on the loopback address, and what is killed in it: everything arrives, once, the same.
 
-Run by `make test-cluster`. Each kill happens while a job runs: an executor, a Python worker, a worker daemon; while tagging and
-while training.
+Run by `make test-cluster`. Each kill hits a running task: an executor, a Python worker, a worker daemon; while tagging and while
+training. The victim is halted (SIGSTOP) until Spark has given its executor a task, and only then killed; afterwards Spark must have
+counted a task as failed, or another victim is looked for.
 """
 
 from __future__ import annotations
@@ -50,6 +51,46 @@ def parent(pid: int) -> int:
         return 0
 
 
+def send(pid: int, number: int) -> bool:
+    """A signal; False if the process has ended."""
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def wait(condition, seconds: float) -> bool:
+    until = time.time() + seconds
+    while not condition():
+        if time.time() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def executor_number(pid: int) -> str:
+    words = processes().get(pid, "").split()
+    return words[words.index("--executor-id") + 1] if "--executor-id" in words else ""
+
+
+class Status:
+    """What the driver knows of its executors, those that are gone included."""
+
+    def __init__(self, spark) -> None:
+        self.store = spark.sparkContext._jsc.sc().statusStore()
+
+    def executors(self) -> list:
+        found = self.store.executorList(False)
+        return [found.apply(i) for i in range(found.size())]
+
+    def failed(self) -> int:
+        return sum(executor.failedTasks() for executor in self.executors())
+
+    def active(self, number: str) -> int:
+        return sum(executor.activeTasks() for executor in self.executors() if executor.id() == number)
+
+
 class Cluster:
     """A master and two workers with a core each."""
 
@@ -90,16 +131,30 @@ class Cluster:
         daemons = {pid for pid, line in lines.items() if "pyspark.daemon" in line and parent(pid) in executors}
         return [pid for pid in lines if parent(pid) in daemons]
 
-    def kill(self, what: str) -> int:
-        """Kills one of them with SIGKILL; waits until there is one. Returns its process id."""
-        until = time.time() + 60
+    def kill(self, what: str, spark, until: float) -> int:
+        """Kills one of them with SIGKILL while it has a task. Returns how many tasks Spark has counted as failed since."""
+        status = Status(spark)
+        before = status.failed()
         while time.time() < until:
-            found = {"executor": self.executors, "python": self.python_workers, "daemon": lambda: [self.workers[0].pid]}[what]()
-            if found:
-                os.kill(found[0], signal.SIGKILL)
-                return found[0]
-            time.sleep(0.05)
-        raise AssertionError(f"no {what} to kill")
+            executor = next(iter(self.executors()), None)
+            halted = [executor] if executor else []
+            if what == "python":
+                halted = [pid for pid in self.python_workers() if parent(parent(pid)) == executor]
+            if not halted or not all(send(pid, signal.SIGSTOP) for pid in halted):
+                time.sleep(0.05)
+                continue
+            number = executor_number(executor)
+            # Its task does not end, because it is halted, or because the executor waits for the Python worker.
+            if wait(lambda: status.active(number) > 0, 5):
+                victims = [parent(executor)] if what == "daemon" else halted
+                for pid in victims:
+                    send(pid, signal.SIGKILL)
+            for pid in halted:
+                send(pid, signal.SIGCONT)
+            if wait(lambda: status.failed() > before, 30):
+                return status.failed() - before
+            self.mend()
+        return 0
 
     def mend(self) -> None:
         """Starts daemons again that were killed."""
@@ -157,7 +212,7 @@ def frame(spark, parts=24):
 def test_tagging_survives(cluster, spark, tagger, what):
     from kbest.spark import tag
 
-    killed = []
+    lost = []
 
     def strike():
         tracker = spark.sparkContext.statusTracker()
@@ -165,7 +220,7 @@ def test_tagging_survives(cluster, spark, tagger, what):
         while time.time() < until:  # when some tasks are done, and others are not
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             if any(stage and stage.numTasks == 24 and 2 <= stage.numCompletedTasks <= 16 for stage in stages):
-                killed.append(cluster.kill(what))
+                lost.append(cluster.kill(what, spark, until))
                 return
             time.sleep(0.02)
 
@@ -175,7 +230,7 @@ def test_tagging_survives(cluster, spark, tagger, what):
     rows = tag(frame(spark), tagger).collect()
     if what != "nothing":
         thread.join()
-        assert killed, "the job was over before anything was killed"
+        assert lost and lost[0] > 0, "no task was lost"
     assert [row.id for row in rows] == list(range(len(ROWS))), "everything arrives, once, in order"
     assert [row.labels for row in rows] == tagger.tag_batch(ROWS)
     assert all(row.error is None for row in rows)
@@ -186,14 +241,18 @@ def test_tagging_survives(cluster, spark, tagger, what):
 def test_training_survives(cluster, spark, expected, algorithm, what):
     from kbest.spark import train
 
-    killed = []
+    lost, threads = [], []
 
     def strike(epoch):
-        if epoch.epoch == 2:  # a moment into the third pass
-            threading.Timer(0.2, lambda: killed.append(cluster.kill(what))).start()
+        if epoch.epoch == 2:  # from now on, in the third pass and after it
+            threads.append(threading.Thread(target=lambda: lost.append(cluster.kill(what, spark, time.time() + 120))))
+            threads[0].start()
+        elif threads and not lost:
+            time.sleep(0.5)  # a pass is short: wait for the kill between two of them, not until all are over
 
     found = train(frame(spark, 4), algorithm, callback=strike, **OPTIONS)
-    assert killed, "the job was over before anything was killed"
+    threads[0].join()
+    assert lost[0] > 0, "no task was lost"
     assert found.to_bytes() == expected[algorithm]
     cluster.mend()
 

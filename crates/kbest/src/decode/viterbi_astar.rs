@@ -17,7 +17,7 @@
 //! hence paths are distinct; the first is plain Viterbi's by the lowest label.
 //!
 //! **Cost.** `T L^2` for the forward pass, then for each path `T L` branches looked at and at most `k` of them put on the
-//! agenda, `T (L + k)` time; memory `T L + k^2`. **When not.** Large `k`: [`super::RecursiveEnumeration`] finds the same
+//! agenda, which keeps no more than the paths still wanted; `T (L + k)` time, memory `T (L + k)`. **When not.** Large `k`: [`super::RecursiveEnumeration`] finds the same
 //! paths and looks only at what is asked for.
 //!
 //! ```
@@ -77,13 +77,14 @@ impl Algorithm for ViterbiAstar {
         while let Some(Waiting { score, item: Reverse(number) }) = memory.agenda.pop() {
             let branch = memory.branches[number];
             let parent = out.paths.get(branch.parent as usize).map_or(&[][..], |path| &path.labels);
-            memory.spell(edges, branch, parent, tally);
+            memory.spell(lattice.labels(), edges, branch, parent, tally);
             out.push_path(lattice.positions(), score).copy_from_slice(&memory.path);
             let (found, wanted) = (out.paths.len(), k - out.paths.len());
             if wanted == 0 {
                 break;
             }
             memory.branch_off(lattice, edges, branch.t as usize, found - 1, wanted, tally);
+            memory.trim(wanted);
         }
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
@@ -112,9 +113,31 @@ impl<S: Float> Memory<S> {
         }
     }
 
+    /// Forgets branches that have as many others ahead of them as paths are still wanted: these come off the agenda first,
+    /// whatever is put on it later. Not each time, so that it costs no more than putting them there.
+    fn trim(&mut self, wanted: usize) {
+        if self.branches.len() <= wanted.saturating_mul(2) {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.agenda).into_vec();
+        if waiting.len() > wanted {
+            waiting.select_nth_unstable_by(wanted - 1, |a, b| b.cmp(a));
+            waiting.truncate(wanted);
+        }
+        // Numbered anew in the same order, which decides between equal scores.
+        waiting.sort_unstable_by_key(|one| one.item.0);
+        for (number, one) in waiting.iter_mut().enumerate() {
+            self.branches[number] = self.branches[one.item.0];
+            one.item = Reverse(number);
+        }
+        self.branches.truncate(waiting.len());
+        self.agenda = waiting.into();
+    }
+
     /// Writes the labels of a branch to `path`: the best way to it by plain Viterbi's tie rule, then those of its parent.
     fn spell(
         &mut self,
+        labels: usize,
         edges: &impl EdgeScores<S>,
         branch: Branch,
         parent: &[LabelId],
@@ -131,7 +154,7 @@ impl<S: Float> Memory<S> {
             let best = S::max_of_sum(before, column);
             let from = S::first_sum_at_least(before, column, best);
             path[u - 1] = from.expect("the largest sum is one of the sums") as LabelId;
-            tally.edges(before.len());
+            tally.edges(labels); // rows are padded, and padding is no edge
         }
     }
 
@@ -224,6 +247,33 @@ mod tests {
         let mut pushed: Vec<(u32, u32)> = memory.branches.iter().map(|b| (b.t, b.label)).collect();
         pushed.sort_unstable();
         assert_eq!(pushed, [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]);
+    }
+
+    /// All paths of a lattice, in order and distinct, with an agenda that never holds more than twice those still wanted
+    /// (and the first nodes); ties included.
+    #[test]
+    fn the_agenda_stays_small() {
+        let labels = 3;
+        for (nodes, k) in
+            [(vec![0.5f32; 21], 2187), (vec![0.5; 21], 700), (Vec::new(), 2187), (Vec::new(), 100)]
+        {
+            let scores = |n: usize, by: f32| (0..n).map(|i| (i as f32 * by).sin()).collect::<Vec<f32>>();
+            let nodes = if nodes.is_empty() { scores(21, 1.3) } else { nodes };
+            let edges = Edges::dense(labels, scores(9, 0.0)).unwrap();
+            let lattice = Lattice::new(nodes, &edges).unwrap();
+            let mut scratch = Scratch::new();
+            let found = ViterbiAstar.decode_kbest(&lattice, k, &mut scratch).unwrap();
+            let expected =
+                crate::decode::ViterbiKbest.decode_kbest(&lattice, k, &mut Scratch::new()).unwrap();
+            let scores =
+                |answer: &Decoded<f32>| answer.paths.iter().map(|path| path.score).collect::<Vec<_>>();
+            assert_eq!(scores(&found), scores(&expected));
+            let mut paths: Vec<_> = found.paths.iter().map(|path| &path.labels).collect();
+            paths.sort_unstable();
+            paths.dedup();
+            assert_eq!(paths.len(), k);
+            assert!(scratch.viterbi_astar.branches.capacity() <= 8 * k, "not k squared");
+        }
     }
 
     /// Ten million equal paths: five of them cost no more than five others would.

@@ -242,6 +242,19 @@ fn damaged_bytes_do_no_harm() {
         for end in 0..shard.len() {
             assert!(plan.answer(0, &shard[..end], &step).is_err());
         }
+        let longer = |bytes: &[u8]| [bytes, &[0]].concat();
+        let observed = plan.observed(shard).unwrap();
+        assert!(plan.answer(0, &longer(shard), &step).is_err(), "more bytes after a shard");
+        assert!(plan.answer(0, shard, &longer(&step)).is_err(), "after a step");
+        assert!(plan.add(&[&answer, &longer(&answer)]).is_err(), "after an answer");
+        assert!(plan.observed(&longer(shard)).is_err() && plan.merge_observed(&[longer(&observed)]).is_err());
+        let mut vocabulary = Vocabulary::new(source.clone());
+        vocabulary.observe(&sentences(5, 6)).unwrap();
+        let (words, all) = (vocabulary.words_to_bytes(), vocabulary.to_bytes());
+        assert!(
+            vocabulary.absorb_words(&longer(&words)).is_err() && vocabulary.absorb(&longer(&all)).is_err()
+        );
+        assert!(vocabulary.absorb_words(&words).is_ok() && vocabulary.absorb(&all).is_ok());
         for _ in 0..2000 {
             let damage = |bytes: &[u8], random: &mut Random| {
                 let mut bytes = bytes.to_vec();

@@ -70,6 +70,6 @@ impl Observed {
             let id = feature(id.into(), extractor.edges().len())?;
             self.transitions.insert((id, (label(pair >> 32)?, label(pair & 0xffff_ffff)?)));
         }
-        Ok(())
+        state.finish()
     }
 }

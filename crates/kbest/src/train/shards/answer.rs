@@ -76,7 +76,9 @@ impl Mixed {
         let (sequences, wrong_sequences, tokens, wrong) = (number()?, number()?, number()?, number()?);
         let errors = Errors { sequences, wrong_sequences, tokens, wrong };
         let (steps, shards) = (state.number()?, state.number()?);
-        Ok(Mixed { errors, steps, shards, weights: plan.empty().restore(&mut state)? })
+        let weights = plan.empty().restore(&mut state)?;
+        state.finish()?;
+        Ok(Mixed { errors, steps, shards, weights })
     }
 
     /// The mean of the weights of all shards.
@@ -144,6 +146,7 @@ impl Gradient {
         let (sequences, tokens) = (state.number()?, state.number()?);
         let mut vector = vec![0.0; plan.weights()?];
         state.list_into(&mut vector)?;
+        state.finish()?;
         Ok(Gradient { tally, sequences, tokens, vector })
     }
 }

@@ -167,6 +167,7 @@ impl ShardPlan {
             }
             examples.push(Example { features, gold, weight });
         }
+        state.finish()?;
         Ok(TrainingSet::of_examples(labels.clone(), extractor.clone(), examples))
     }
 
@@ -185,10 +186,12 @@ impl ShardPlan {
     pub fn answer(&self, index: u64, shard: &[u8], step: &[u8]) -> Result<Vec<u8>> {
         let data = self.shard(shard)?;
         let mut step = StateReader::new(step);
-        match &self.method {
-            Method::Mixing(options) => Mixed::learn(&data, options, index, &mut step),
-            Method::Crf(_) => Gradient::of(&data, self.layout()?, &mut step),
-        }
+        let answer = match &self.method {
+            Method::Mixing(options) => Mixed::learn(&data, options, index, &mut step)?,
+            Method::Crf(_) => Gradient::of(&data, self.layout()?, &mut step)?,
+        };
+        step.finish()?;
+        Ok(answer)
     }
 
     /// The sum of answers, in this order.

@@ -61,7 +61,9 @@ impl Vocabulary {
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) for other bytes.
     pub fn absorb_words(&mut self, bytes: &[u8]) -> Result<()> {
-        absorb(self.features.words_mut(), &mut StateReader::new(bytes))
+        let mut state = StateReader::new(bytes);
+        absorb(self.features.words_mut(), &mut state)?;
+        state.finish()
     }
 
     /// Labels and features with their counts.
@@ -98,7 +100,7 @@ impl Vocabulary {
         for _ in 0..state.number::<u64>()? {
             self.features.add_seen(state.number()?);
         }
-        Ok(())
+        state.finish()
     }
 
     /// Numbers labels, most frequent first, and the features that occur at least `min_frequency` times: a model in which all
