@@ -46,6 +46,40 @@ fn every_decoder_gives_segments_and_a_guarantee() {
     assert_eq!(run(&with_estimate, &small().bytes()).0, 0);
 }
 
+/// Scores of where segments begin and end, of every sequence its own; one of the two alone will do.
+#[test]
+fn boundaries_have_scores() {
+    let segments = |npz: &Npz| -> Vec<Value> {
+        let (code, stdout, stderr) = run(&["decode"], &npz.bytes());
+        assert_eq!(code, 0, "{stderr}");
+        lines(&stdout).iter().map(|line| line["paths"][0].clone()).collect()
+    };
+    let small = || Npz::new().f32("node", &[3, 2], &[0.0; 6]).f32("edge", &[2, 2], &[-1.0; 4]);
+    let begin = [0.0, 0.0, 0.0, 3.0, 0.0, 0.0];
+    let one = small().f32("segment_begin", &[3, 2], &begin);
+    let expected = json!({"segments": [[0, 1, 0], [1, 3, 1]], "labels": [0, 1, 1], "score": 2.0});
+    assert_eq!(segments(&one), std::slice::from_ref(&expected));
+    let both = one.f32("segment_end", &[3, 2], &[0.0, 0.0, 0.0, 0.0, 0.5, -4.0]);
+    let other = json!({"segments": [[0, 1, 0], [1, 2, 1], [2, 3, 0]], "labels": [0, 1, 0], "score": 1.5});
+    assert_eq!(segments(&both), [other]);
+    let batch = Npz::new()
+        .f32("node", &[2, 3, 2], &[0.0; 12])
+        .f32("edge", &[2, 2], &[-1.0; 4])
+        .f32("segment_begin", &[2, 3, 2], &[[0.0; 6], begin].concat())
+        .i64("lengths", &[2], &[3, 3]);
+    assert_eq!(segments(&batch)[1], expected);
+    assert_eq!(segments(&batch)[0]["score"], 0.0);
+    for (key, shape) in [("segment_begin", &[2, 2][..]), ("segment_end", &[1, 3, 2])] {
+        let wrong = small().f32(key, shape, &vec![0.0; shape.iter().product()]);
+        let (code, _, stderr) = run(&["decode"], &wrong.bytes());
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(&format!("key `{key}`: expected the shape of node = (3, 2)")), "{stderr}");
+    }
+    let (code, _, stderr) =
+        run(&["decode"], &small().f32("segment_end", &[3, 2], &[f32::INFINITY; 6]).bytes());
+    assert!(code == 2 && stderr.contains("scores of ends, position 0"), "{stderr}");
+}
+
 #[test]
 fn batches_lengths_scores_and_k() {
     // The second sequence has two positions; explicit scores make one segment of it, with label 1.

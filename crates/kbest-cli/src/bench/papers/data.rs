@@ -225,7 +225,7 @@ fn read(file: &Path, name: &str) -> Result<Vec<Sequence>> {
     loop {
         let mut sequence = Sequence::new();
         if !reader.read_into(&mut sequence)? {
-            return Ok(sequences);
+            break;
         }
         for (t, column) in (0..sequence.len())
             .flat_map(|t| tables().flat_map(|(.., numbers)| numbers.clone()).map(move |column| (t, column)))
@@ -240,6 +240,10 @@ fn read(file: &Path, name: &str) -> Result<Vec<Sequence>> {
         if !sequence.is_empty() {
             sequences.push(sequence);
         }
+    }
+    match sequences.is_empty() {
+        true => Err(Failure::input(&file.display().to_string(), "expected at least one sequence, got none")),
+        false => Ok(sequences),
     }
 }
 

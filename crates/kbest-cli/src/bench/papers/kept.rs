@@ -55,19 +55,19 @@ impl Kept {
             Err(error) => return Err(Failure::system("read", &file, error)),
         };
         match earlier {
-            _ if !arguments.resume => {
-                for task in tasks() {
-                    kept.forget(task)?;
-                }
-            }
-            Ok(Some(earlier)) if settings.same_run(&earlier) => {
+            Ok(Some(earlier)) if arguments.resume && settings.same_run(&earlier) => {
                 for task in tasks() {
                     if settings.files.get(task) != earlier.files.get(task) && kept.forget(task)? {
                         warn(&format!("the data of {task} have changed: measuring again"));
                     }
                 }
             }
-            Ok(None) => {} // nothing measured yet
+            // Nobody knows what measurements without settings were made with.
+            earlier if !arguments.resume || matches!(earlier, Ok(None)) => {
+                for task in tasks() {
+                    kept.forget(task)?;
+                }
+            }
             _ => {
                 let problem = "--resume: expected measurements of the same version with the same --data and --quick, \
                                got others; leave --resume out to start again";

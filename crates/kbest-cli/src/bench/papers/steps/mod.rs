@@ -112,7 +112,7 @@ impl Step {
             Step::Training { .. } => 40,
             Step::Beams { .. } => 20,
             Step::AgainstK { .. } => 100,
-            Step::Problem { .. } => 80,
+            Step::Problem { .. } => 250,
             Step::Dual { .. } => 20,
             Step::Segments { .. } => 90,
         }
