@@ -263,8 +263,7 @@ mod tests {
             let lattice = Lattice::new(nodes, &edges).unwrap();
             let mut scratch = Scratch::new();
             let found = ViterbiAstar.decode_kbest(&lattice, k, &mut scratch).unwrap();
-            let expected =
-                crate::decode::ViterbiKbest.decode_kbest(&lattice, k, &mut Scratch::new()).unwrap();
+            let expected = crate::decode::Viterbi.decode_kbest(&lattice, k, &mut Scratch::new()).unwrap();
             let scores =
                 |answer: &Decoded<f32>| answer.paths.iter().map(|path| path.score).collect::<Vec<_>>();
             assert_eq!(scores(&found), scores(&expected));
