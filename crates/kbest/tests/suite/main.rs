@@ -30,6 +30,7 @@ mod lazy;
 mod marginals;
 mod model_file;
 mod one_best;
+mod opened_models;
 mod pipeline;
 mod segment_models;
 mod shards;
