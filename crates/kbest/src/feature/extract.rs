@@ -8,7 +8,7 @@ use crate::intern::hash;
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A word with at most this many occurrences is rare, by default.
 const RARE_UP_TO: u32 = 10;
@@ -183,7 +183,7 @@ pub struct Extractor {
     edges: Dictionary,
     frequent_words: Dictionary,
     columns: usize,
-    windows: Option<Arc<Windows>>, // if the features are made by rules
+    windows: OnceLock<Option<Arc<Windows>>>, // made with the first position, if the features are made by rules
     shared_edges: Vec<FeatureId>,
     seen_words: Option<Checked<u64>>, // the hashes of the words of the training data, ascending
 }
@@ -200,7 +200,7 @@ impl Extractor {
     ) -> Self {
         let mut shared_edges = Vec::new();
         source.visit_shared_edges(|key| shared_edges.extend(edges.id(key)));
-        let windows = Windows::of(&source, columns).map(Arc::new);
+        let windows = OnceLock::new(); // a file may claim any number of columns; a sequence that has them is the proof
         Extractor { source, nodes, edges, frequent_words, columns, windows, shared_edges, seen_words: None }
     }
 
@@ -221,7 +221,13 @@ impl Extractor {
     /// [`Error::Shape`] if the sequence lacks columns.
     pub fn extract(&self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
         let is_rare = |word: &str| self.frequent_words.id(word.as_bytes()).is_none();
-        let Some(windows) = &self.windows else {
+        buffer.clear();
+        self.source.check(sequence, self.columns)?;
+        if sequence.is_empty() {
+            return Ok(());
+        }
+        let windows = self.windows.get_or_init(|| Windows::of(&self.source, self.columns).map(Arc::new));
+        let Some(windows) = windows else {
             let made = (&self.source, None);
             fill(made, sequence, self.columns, is_rare, buffer, |buffer, kind, key| match kind {
                 Kind::Node => buffer.ask_node(&self.nodes, key),
@@ -230,8 +236,6 @@ impl Extractor {
             buffer.answer_nodes(&self.nodes);
             return Ok(());
         };
-        buffer.clear();
-        self.source.check(sequence, self.columns)?;
         let observed_edges = self.source.has_observed_edges();
         let mut memory = buffer.remembered.0.take().unwrap_or_default(); // put back below
         let mut key = std::mem::take(&mut buffer.key);
