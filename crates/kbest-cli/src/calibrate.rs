@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::{Counted, Output, keep_inputs};
 use crate::table::{grouped, percent};
-use crate::text::{Data, read_labelled_for, threads};
+use crate::text::{Data, file_name, read_labelled_for, threads};
 use crate::warning::warn;
 use clap::Args;
 use kbest::Sequence;
@@ -106,10 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut labels = sequences.iter().flat_map(|one| (0..one.len()).filter_map(|t| one.label(t)));
     if !labels.any(knows) {
         let problem = "expected labels of the model, got none; are they where --format expects them?";
-        return Err(Failure::input(
-            &files.first().map_or("<stdin>".into(), |file| file.display().to_string()),
-            problem,
-        ));
+        return Err(Failure::input(&file_name(files.first().map(PathBuf::as_path)), problem));
     }
     let tokens: usize = sequences.iter().map(Sequence::len).sum();
     if tokens < FEW && !arguments.quiet {

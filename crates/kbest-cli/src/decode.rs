@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// admissible]
     #[arg(long, value_name = "NAME")]
     heuristic: Option<String>,
-    /// Width of beam: labels kept per position [default: 8]
+    /// Width of beam and prefix-beam: labels, or prefixes, kept per position [default: 8]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
     /// Names of the labels, to be written instead of numbers: a file with one per line, or a list `A,B,...`

@@ -130,7 +130,7 @@ fn errors_are_listed_in_context() {
     assert_eq!(find("Y [w4]")["predicted"], Value::Null);
     assert_eq!(find("X [w1 w2]")["predicted"], "X [w1]");
 
-    let text = here.stdout("evaluate tagged.tsv --errors 1 -o report.txt");
+    let text = here.stdout("evaluate tagged.tsv --errors=1 -o report.txt");
     assert_eq!(text, "");
     let text = here.read("report.txt");
     assert!(text.contains("wrong tokens: 1 of 2, the surest first"), "{text}");

@@ -140,10 +140,10 @@ impl<'a> Keys<'a> {
         self.find_from(key, tag, self.home(tag))
     }
 
-    /// Where a key begins.
+    /// Where a key begins; 0 if there is none.
     #[inline(always)]
     pub(crate) fn start(self, id: u32) -> usize {
-        if id == 0 { 0 } else { self.ends[id as usize - 1] as usize }
+        (id as usize).checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&end| end as usize)
     }
 
     /// The key of a number below [`Keys::len`].
@@ -197,6 +197,14 @@ impl Interner {
         let mut slots = vec![0; (self.slots.len() * 2).max(FIRST_SLOTS)];
         self.slots.iter().filter(|&&slot| slot != 0).for_each(|&slot| place(&mut slots, slot));
         self.slots = slots;
+    }
+
+    /// Forgets all keys and keeps the memory.
+    #[cfg(feature = "text")]
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.slots.fill(0);
     }
 
     /// Bytes, ends and slots, without memory reserved for growth.

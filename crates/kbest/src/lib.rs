@@ -136,6 +136,8 @@ pub mod transition;
 
 // From text to scores and from scores to labelled text: the feature `text`.
 #[cfg(feature = "text")]
+mod checked;
+#[cfg(feature = "text")]
 pub mod columns;
 #[cfg(feature = "text")]
 pub mod evaluate;

@@ -4,7 +4,7 @@ use super::counts::{Compared, Counts, Wanted};
 use super::errors::Place;
 use super::{Arguments, by_of, spans};
 use crate::failure::{Failure, Result};
-use crate::text::Source;
+use crate::text::{Source, file_name};
 use crate::warning::some_names;
 use kbest::Sequence;
 use kbest::columns::{Format, Reader};
@@ -53,11 +53,6 @@ pub(super) fn compare(arguments: &Arguments) -> Result<(Counts, Wanted)> {
         counts.add(&wanted, &compared)?;
     }
     Ok((counts, wanted))
-}
-
-pub(super) fn file_name(file: Option<&Path>) -> String {
-    file.filter(|file| *file != Path::new("-"))
-        .map_or_else(|| "<stdin>".into(), |file| file.display().to_string())
 }
 
 /// Refuses the heading of a candidate where a token should be.

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[command(after_help = "Examples:
   kbest evaluate -m model.kbest test.tsv
   kbest evaluate -m model.kbest test.tsv --min-accuracy 0.93 --json
-  kbest evaluate -m model.kbest test.tsv --errors 50 -o report.txt
+  kbest evaluate -m model.kbest test.tsv --errors=50 -o report.txt
   kbest evaluate -m model.kbest test.conllu --by upos --by feats
   kbest evaluate gold.conllu --predicted tagged.conllu
   kbest tag -m model.kbest --marginals test.tsv | kbest evaluate
@@ -56,8 +56,8 @@ pub(crate) struct Arguments {
     /// Compute probabilities, too, and report how far they can be trusted (expected calibration error)
     #[arg(long)]
     marginals: bool,
-    /// List wrong tokens and spans in context, the surest first
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
+    /// List wrong tokens and spans in context, the surest first: 20 of each kind, or `--errors=N`
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
     errors: Option<usize>,
     /// Break figures down by a column (from 1), by a field of CoNLL-U, by each feature (feats) or by the values of one
     /// (such as Case); may be repeated
@@ -251,16 +251,16 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<(Counts, Want
 
 /// The file that sequences come from.
 #[derive(Debug, Clone)]
-struct From {
+struct Origin {
     file: String,
     format: Format,
 }
 
-fn place(file: &str, source: &Source) -> From {
-    From { file: file.to_owned(), format: source.text_format().format }
+fn place(file: &str, source: &Source) -> Origin {
+    Origin { file: file.to_owned(), format: source.text_format().format }
 }
 
-impl From {
+impl Origin {
     fn at(&self, line: u64) -> Place<'_> {
         Place { file: &self.file, line, format: self.format }
     }

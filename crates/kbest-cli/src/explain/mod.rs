@@ -12,7 +12,7 @@ mod why;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Batch, Dtype, Scores, with_batch};
 use crate::output::{Output, keep_inputs};
-use crate::text::{Constraints, Data, Source};
+use crate::text::{Constraints, Data, Source, file_name};
 use clap::Args;
 use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
@@ -144,8 +144,7 @@ fn write(arguments: &Arguments, report: &Report) -> Result<()> {
 
 impl Arguments {
     fn file_name(&self) -> String {
-        let name = |path: &PathBuf| path.display().to_string();
-        self.file.as_ref().filter(|path| **path != Path::new("-")).map_or_else(|| "<stdin>".into(), name)
+        file_name(self.file.as_deref())
     }
 
     /// The options for a sequence of this length and these labels.

@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
     }
     let not_kept = NotKept::default();
-    match AnyModel::load(&arguments.model)? {
+    match AnyModel::open(&arguments.model)? {
         AnyModel::Positions(model) => {
             arguments.bound.refuse_for_positions()?;
             let decoder =

@@ -18,6 +18,13 @@ pub(crate) use suspicion::{NotKept, Suspicions};
 
 use crate::failure::{Failure, Result};
 use kbest::train::MOST_THREADS;
+use std::path::Path;
+
+/// What messages call a file: its name, or `<stdin>` if there is none or it is `-`.
+pub(crate) fn file_name(file: Option<&Path>) -> String {
+    file.filter(|file| *file != Path::new("-"))
+        .map_or_else(|| "<stdin>".into(), |file| file.display().to_string())
+}
 
 /// The number of threads requested; by default all cores.
 pub(crate) fn threads(asked: Option<usize>) -> Result<usize> {

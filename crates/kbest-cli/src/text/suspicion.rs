@@ -1,6 +1,6 @@
 //! What looks wrong in text to be labelled, although it can be read: each is said once.
 
-use super::Source;
+use super::{Source, file_name};
 use crate::warning::{Once, some_names, warn};
 use kbest::feature::{Extractor, FeatureSource};
 use kbest::{LabelSet, Sequence};
@@ -23,9 +23,7 @@ impl Suspicions {
     pub(crate) fn new(extractor: &Extractor, source: &Source, file: Option<&Path>) -> Self {
         let items = matches!(extractor.source(), FeatureSource::Items);
         Suspicions {
-            file: file
-                .filter(|file| *file != Path::new("-"))
-                .map_or_else(|| "<stdin>".into(), |file| file.display().to_string()),
+            file: file_name(file),
             columns: extractor.columns(),
             in_columns: source.is_columns_between_blanks(),
             long_lines: Once::default(),

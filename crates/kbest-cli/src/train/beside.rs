@@ -14,6 +14,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The first words of a lock.
 const LOCK: &str = "kbest train, process ";
@@ -111,16 +112,23 @@ fn foreign(path: &Path, expected: &str) -> Failure {
     Failure::input(&path.display().to_string(), problem)
 }
 
-/// The state of a run that can be continued, and its best model.
+/// Between two checkpoints passes at least this much time: that of a CRF is a dozen times as large as its weights, and its
+/// passes may take less time than writing it.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The state of a run that can be continued, and its best model. Both are written together, so that they belong together
+/// whenever the run is killed.
 #[derive(Debug)]
-pub(super) struct Checkpoint {
+pub(super) struct Checkpoint<M> {
     state: PathBuf,
     best: PathBuf,
     fingerprint: u64,
     kept: Arc<AtomicBool>, // whether there is something to resume
+    written: Option<Instant>,
+    best_model: Option<Arc<M>>, // not written yet
 }
 
-impl Checkpoint {
+impl<M: Product> Checkpoint<M> {
     /// Refuses files of other programs with the names it needs.
     pub(super) fn new(model: &Path, fingerprint: u64) -> Result<Self> {
         let checkpoint = Checkpoint {
@@ -128,6 +136,8 @@ impl Checkpoint {
             best: beside(model, ".best"),
             fingerprint,
             kept: Arc::default(),
+            written: None,
+            best_model: None,
         };
         if checkpoint.state.exists() && !is_state(&checkpoint.state) {
             return Err(foreign(&checkpoint.state, "a checkpoint of `kbest train`"));
@@ -155,22 +165,34 @@ impl Checkpoint {
         format!("{:016x}", self.fingerprint)
     }
 
-    /// Writes what the next run needs.
-    pub(super) fn keep<M: Product>(
-        &self,
+    /// Writes what the next run needs, unless that was done a moment ago.
+    pub(super) fn keep(
+        &mut self,
         end: &EpochEnd<'_, M>,
         trainer: &(dyn Trainer<Model = M> + 'static),
     ) -> Result<()> {
         if let Some(model) = end.best_model {
-            model.save_with_remark(&self.best, RUN, &self.run())?;
+            self.best_model = Some(model.clone());
         }
+        if self.written.is_some_and(|written| written.elapsed() < PAUSE) {
+            return Ok(());
+        }
+        self.write_best()?;
         write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))?;
         self.kept.store(true, Ordering::Relaxed);
+        self.written = Some(Instant::now());
         Ok(())
     }
 
+    fn write_best(&mut self) -> Result<()> {
+        match self.best_model.take() {
+            Some(model) => Ok(model.save_with_remark(&self.best, RUN, &self.run())?),
+            None => Ok(()),
+        }
+    }
+
     /// Restores the trainer to where the last run stopped; `None` if there was none.
-    pub(super) fn resume<M: Product>(
+    pub(super) fn resume(
         &self,
         trainer: &mut (dyn Trainer<Model = M> + 'static),
     ) -> Result<Option<Standing>> {
@@ -200,8 +222,9 @@ impl Checkpoint {
         }
     }
 
-    /// The best model of this run.
-    pub(super) fn best<M: Product>(&self) -> Result<M> {
+    /// The best model of this run, which is over.
+    pub(super) fn best(&mut self) -> Result<M> {
+        self.write_best()?;
         self.check_best()?;
         Ok(M::load(&self.best)?)
     }

@@ -1,6 +1,6 @@
 //! `kbest train`: labelled text in, a model out.
 //!
-//! After every epoch a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
+//! After an epoch, at most every few seconds, a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
 //! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there. See
 //! `beside.rs`.
 
@@ -222,10 +222,10 @@ impl Run<'_> {
         let by = schedule.by;
         let mut measure = dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, by));
         let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
-        let checkpoint = Checkpoint::new(&arguments.model, key)?;
+        let mut checkpoint = Checkpoint::new(&arguments.model, key)?;
         let standing = resume(arguments, &checkpoint, trainer, &report)?;
         let standing =
-            learn(&schedule, trainer, standing, measure, sequences, Some(&checkpoint), &mut report)?;
+            learn(&schedule, trainer, standing, measure, sequences, Some(&mut checkpoint), &mut report)?;
         report.ended(&schedule, &standing);
         let model = match dev {
             Some(_) if standing.best.is_some() => checkpoint.best()?,
@@ -267,7 +267,7 @@ fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
 /// The standing that training begins with.
 fn resume<M: Product>(
     arguments: &Arguments,
-    checkpoint: &Checkpoint,
+    checkpoint: &Checkpoint<M>,
     trainer: &mut (dyn Trainer<Model = M> + 'static),
     report: &Report,
 ) -> Result<Standing> {
@@ -370,7 +370,7 @@ fn learn<M: Product>(
     standing: Standing,
     measure: Option<OnHeldOut<'_, M>>,
     sequences: usize,
-    checkpoint: Option<&Checkpoint>,
+    mut checkpoint: Option<&mut Checkpoint<M>>,
     report: &mut Report,
 ) -> Result<Standing> {
     let bar = Progress::of_passes(sequences, report.is_quiet());
@@ -387,7 +387,7 @@ fn learn<M: Product>(
             bar.say(&clock.borrow().left(progress.done as f64 / sequences.max(1) as f64));
         },
         |end: &EpochEnd<'_, M>, trainer: &(dyn Trainer<Model = M> + 'static)| {
-            checkpoint.map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
+            checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.keep(end, trainer))?;
             let took = clock.borrow_mut().end_pass();
             let left = (!schedule.is_over(&end.standing)).then(|| clock.borrow().left(0.0));
             bar.hidden(|| report.epoch(schedule, end, took, left.as_deref()));

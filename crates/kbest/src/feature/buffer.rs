@@ -1,6 +1,7 @@
 //! The features of one sequence, by position.
 
 use super::lookups::{BATCH, Lookups, UNKNOWN};
+use super::windows::Remembered;
 use super::{Dictionary, FeatureId, Renumbering};
 use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
@@ -14,7 +15,8 @@ pub struct FeatureBuffer {
     edges: Vec<FeatureId>,   // position by position
     edge_ends: Vec<usize>,   // T; the first position has none
     pub(super) key: Vec<u8>, // the feature string being built
-    lookups: Lookups,        // node features not yet numbered: they follow `nodes`
+    lookups: Lookups,        // node features not yet numbered
+    pub(super) remembered: Remembered,
 }
 
 /// The range of the entries of position `t`.
@@ -55,10 +57,20 @@ impl FeatureBuffer {
         self.edges.push(id);
     }
 
+    /// Adds all node features of a position.
+    #[inline]
+    pub(super) fn push_nodes(&mut self, ids: &[FeatureId]) {
+        self.nodes.extend_from_slice(ids);
+    }
+
     /// Adds a node feature whose number is looked up later, together with others.
     #[inline]
     pub(super) fn ask_node(&mut self, dictionary: &Dictionary, key: &[u8]) {
-        dictionary.ask(key, &mut self.lookups);
+        dictionary.ask(&mut self.lookups, self.nodes.len(), |out| {
+            out.extend_from_slice(key);
+            true
+        });
+        self.nodes.push(UNKNOWN);
         if self.lookups.len() >= BATCH {
             dictionary.answer(&mut self.lookups, &mut self.nodes);
         }
@@ -71,7 +83,7 @@ impl FeatureBuffer {
     }
 
     pub(super) fn end_position(&mut self) {
-        self.node_ends.push(self.nodes.len() + self.lookups.len());
+        self.node_ends.push(self.nodes.len());
         self.edge_ends.push(self.edges.len());
     }
 

@@ -1,8 +1,8 @@
 //! Feature strings and their numbers: first growing and counting, then frozen.
 
 use super::FeatureId;
-use crate::intern::{Interner, Keys};
-use crate::kernel::Blob;
+use crate::checked::Checked;
+use crate::intern::{self, Interner, Keys};
 
 /// Keys being collected and counted.
 #[derive(Debug, Clone, Default)]
@@ -89,10 +89,14 @@ impl DictionaryBuilder {
 /// Keys with fixed numbers. Clones share the memory.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
-    bytes: Blob<u8>,  // the arrays of an interner
-    ends: Blob<u32>,  // one per key
-    slots: Blob<u64>, // a power of two, or none
+    bytes: Checked<u8>,  // the arrays of an interner
+    ends: Checked<u32>,  // one per key
+    slots: Checked<u64>, // a power of two, or none
 }
+
+/// The farthest that a search goes in a table that may hold anything. In those that we write the longest run of taken slots is
+/// a few hundred long.
+const FARTHEST: usize = 1 << 16;
 
 impl From<Interner> for Dictionary {
     fn from(keys: Interner) -> Self {
@@ -114,43 +118,87 @@ impl Dictionary {
     /// A dictionary from its arrays if look-ups in them neither panic nor loop forever; otherwise, what is wrong with
     /// them. Whether each key is where its hash says is not checked: one that is not is never found.
     pub(crate) fn from_arrays(
-        bytes: Blob<u8>,
-        ends: Blob<u32>,
-        slots: Blob<u64>,
+        bytes: Checked<u8>,
+        ends: Checked<u32>,
+        slots: Checked<u64>,
     ) -> std::result::Result<Self, &'static str> {
-        if !rises_to(&ends, bytes.len()) {
-            return Err("offsets of keys that do not increase to the end of the last key");
-        }
-        if !(slots.is_empty() && ends.is_empty() || slots.len().is_power_of_two()) {
+        let (keys, places) = (ends.raw().len(), slots.raw().len());
+        if !(places == 0 && keys == 0 || places.is_power_of_two()) {
             return Err("a table whose length is not a power of two");
         }
-        if slots.len() as u64 > 1 << 32 {
+        if places as u64 > 1 << 32 {
             return Err("a table of more than 2^32 slots");
         }
+        if bytes.is_watched() || ends.is_watched() || slots.is_watched() {
+            return Ok(Dictionary { bytes, ends, slots }); // each number is checked when it is used
+        }
+        let (offsets, table) = (ends.raw(), slots.raw());
+        if !rises_to(offsets, bytes.raw().len()) {
+            return Err("offsets of keys that do not increase to the end of the last key");
+        }
         let (mut taken, mut all_known) = (0, true);
-        for &slot in &*slots {
+        for &slot in table {
             taken += usize::from(slot != 0);
-            all_known &= slot == 0 || (slot as u32).wrapping_sub(1) < ends.len() as u32;
+            all_known &= slot == 0 || (slot as u32).wrapping_sub(1) < keys as u32;
         }
         if !all_known {
             return Err("a slot with a number that no key has");
         }
         // So at least one slot is empty, and every search ends.
-        if taken != ends.len() || taken >= slots.len().max(1) {
+        if taken != keys || taken >= places.max(1) {
             return Err("a table whose number of taken slots is not the number of keys");
         }
         Ok(Dictionary { bytes, ends, slots })
     }
 
-    /// Its arrays.
-    #[inline]
+    /// Its arrays, all of them checked. If one of them is damaged, it is empty.
     pub(crate) fn view(&self) -> Keys<'_> {
-        Keys { bytes: &self.bytes, ends: &self.ends, slots: &self.slots }
+        Keys { bytes: self.bytes.whole(), ends: self.ends.whole(), slots: self.slots.whole() }
+    }
+
+    /// Its arrays, checked or not.
+    #[inline]
+    pub(super) fn raw(&self) -> Keys<'_> {
+        Keys { bytes: self.bytes.raw(), ends: self.ends.raw(), slots: self.slots.raw() }
+    }
+
+    #[inline]
+    fn is_watched(&self) -> bool {
+        self.bytes.is_watched() || self.ends.is_watched() || self.slots.is_watched()
+    }
+
+    /// The first number from slot `at` on with this tag, and its slot.
+    #[inline(always)]
+    pub(super) fn candidate(&self, tag: u32, at: usize) -> Option<(FeatureId, usize)> {
+        if self.is_watched() { self.checked_candidate(tag, at) } else { self.raw().candidate(tag, at) }
+    }
+
+    fn checked_candidate(&self, tag: u32, mut at: usize) -> Option<(FeatureId, usize)> {
+        for _ in 0..self.slots.raw().len().min(FARTHEST) {
+            let slot = *self.slots.get(at).filter(|&&slot| slot != 0)?;
+            if intern::tag(slot) == tag {
+                let id = (slot as u32).wrapping_sub(1);
+                return ((id as usize) < self.len()).then_some((id, at));
+            }
+            at = (at + 1) & (self.slots.raw().len() - 1);
+        }
+        None
+    }
+
+    /// Whether this is the key of a number.
+    #[inline(always)]
+    pub(super) fn has(&self, id: FeatureId, key: &[u8]) -> bool {
+        if self.is_watched() { self.checked_key(id) == Some(key) } else { self.raw().at(id) == key }
+    }
+
+    fn checked_key(&self, id: FeatureId) -> Option<&[u8]> {
+        let start = if id == 0 { 0 } else { *self.ends.get(id as usize - 1)? };
+        self.bytes.part(start as usize..*self.ends.get(id as usize)? as usize)
     }
 
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.ends.raw().len()
     }
 
     /// True if there are no keys.
@@ -161,17 +209,30 @@ impl Dictionary {
     /// The number of a key.
     #[inline]
     pub fn id(&self, key: &[u8]) -> Option<FeatureId> {
-        self.view().find(key)
+        let tag = intern::tag(intern::hash(key));
+        self.find_from(key, tag, self.raw().home(tag))
+    }
+
+    /// The number of a key, searched from slot `at` on.
+    pub(super) fn find_from(&self, key: &[u8], tag: u32, mut at: usize) -> Option<FeatureId> {
+        for _ in 0..self.raw().slots.len().min(FARTHEST) {
+            let (id, slot) = self.candidate(tag, at)?;
+            if self.has(id, key) {
+                return Some(id);
+            }
+            at = (slot + 1) & (self.raw().slots.len() - 1);
+        }
+        None
     }
 
     /// The key of a number.
     pub fn key(&self, id: FeatureId) -> Option<&[u8]> {
-        self.view().get(id)
+        if self.is_watched() { self.checked_key(id) } else { self.raw().get(id) }
     }
 
     /// All keys, by number.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.view().iter()
+        (0..self.len()).map(|id| self.key(id as FeatureId).unwrap_or_default())
     }
 }
 

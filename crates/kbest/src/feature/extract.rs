@@ -1,12 +1,14 @@
 //! Extraction: with a growing dictionary while training data is read, with a frozen one afterwards.
 
+use super::windows::Windows;
 use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
+use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::intern::hash;
-use crate::kernel::Blob;
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use std::sync::{Arc, OnceLock};
 
 /// A word with at most this many occurrences is rare, by default.
 const RARE_UP_TO: u32 = 10;
@@ -20,6 +22,7 @@ pub struct ExtractorBuilder {
     words: DictionaryBuilder,
     rare_up_to: u32,
     columns: Option<usize>,         // of the first sequence that has any
+    windows: Option<Windows>,       // made with the first position, if the features are made by rules
     seen: HashSet<u64, FixedState>, // hashes of all words
 }
 
@@ -44,6 +47,7 @@ impl ExtractorBuilder {
             words: DictionaryBuilder::new(),
             rare_up_to: RARE_UP_TO,
             columns: None,
+            windows: None,
             seen: HashSet::default(),
         }
     }
@@ -77,6 +81,9 @@ impl ExtractorBuilder {
             let words = (0..sequence.len()).filter_map(|t| sequence.cell(t, 0));
             self.seen.extend(words.map(|word| hash(word.as_bytes())));
         }
+        if self.windows.is_none() && !sequence.is_empty() {
+            self.windows = Windows::of(&self.source, self.columns.unwrap_or(0));
+        }
         let (nodes, edges, words) = (&mut self.nodes, &mut self.edges, &self.words);
         let mut full = false;
         let mut number = |dictionary: &mut DictionaryBuilder, key: &[u8]| {
@@ -85,11 +92,11 @@ impl ExtractorBuilder {
             id
         };
         let is_rare = |word: &str| words.frequency(word.as_bytes()) <= self.rare_up_to;
-        fill(&self.source, sequence, self.columns.unwrap_or(0), is_rare, buffer, |buffer, kind, key| {
-            match kind {
-                Kind::Node => number(nodes, key).into_iter().for_each(|id| buffer.push_node(id)),
-                Kind::Edge => number(edges, key).into_iter().for_each(|id| buffer.push_edge(id)),
-            }
+        let columns = self.columns.unwrap_or(0);
+        let made = (&self.source, self.windows.as_ref());
+        fill(made, sequence, columns, is_rare, buffer, |buffer, kind, key| match kind {
+            Kind::Node => number(nodes, key).into_iter().for_each(|id| buffer.push_node(id)),
+            Kind::Edge => number(edges, key).into_iter().for_each(|id| buffer.push_edge(id)),
         })?;
         if full { Err(Error::shape("features", "at most 2^32 - 1", "more")) } else { Ok(()) }
     }
@@ -157,7 +164,7 @@ impl ExtractorBuilder {
 
     /// Keeps features seen at least `min_frequency` times and fixes their numbers.
     pub fn freeze(self, min_frequency: u32) -> Frozen {
-        let seen = self.source.has_words().then(|| Blob::from(self.seen()));
+        let seen = self.source.has_words().then(|| Checked::from(self.seen()));
         let (nodes, new_nodes) = self.nodes.freeze(min_frequency);
         let (edges, new_edges) = self.edges.freeze(min_frequency);
         let frequent_words = self.words.freeze(self.rare_up_to.saturating_add(1)).0;
@@ -176,8 +183,9 @@ pub struct Extractor {
     edges: Dictionary,
     frequent_words: Dictionary,
     columns: usize,
+    windows: OnceLock<Option<Arc<Windows>>>, // made with the first position, if the features are made by rules
     shared_edges: Vec<FeatureId>,
-    seen_words: Option<Blob<u64>>, // the hashes of the words of the training data, ascending
+    seen_words: Option<Checked<u64>>, // the hashes of the words of the training data, ascending
 }
 
 impl Extractor {
@@ -192,17 +200,18 @@ impl Extractor {
     ) -> Self {
         let mut shared_edges = Vec::new();
         source.visit_shared_edges(|key| shared_edges.extend(edges.id(key)));
-        Extractor { source, nodes, edges, frequent_words, columns, shared_edges, seen_words: None }
+        let windows = OnceLock::new(); // a file may claim any number of columns; a sequence that has them is the proof
+        Extractor { source, nodes, edges, frequent_words, columns, windows, shared_edges, seen_words: None }
     }
 
     /// The same with the hashes of the words of the training data, which must ascend.
-    pub(crate) fn with_seen_words(mut self, seen_words: Option<Blob<u64>>) -> Self {
+    pub(crate) fn with_seen_words(mut self, seen_words: Option<Checked<u64>>) -> Self {
         self.seen_words = seen_words;
         self
     }
 
     /// The hashes of the words of the training data, ascending, if they are known.
-    pub(crate) fn seen_words(&self) -> Option<&Blob<u64>> {
+    pub(crate) fn seen_words(&self) -> Option<&Checked<u64>> {
         self.seen_words.as_ref()
     }
 
@@ -212,19 +221,44 @@ impl Extractor {
     /// [`Error::Shape`] if the sequence lacks columns.
     pub fn extract(&self, sequence: &Sequence, buffer: &mut FeatureBuffer) -> Result<()> {
         let is_rare = |word: &str| self.frequent_words.id(word.as_bytes()).is_none();
-        fill(&self.source, sequence, self.columns, is_rare, buffer, |buffer, kind, key| match kind {
-            Kind::Node => buffer.ask_node(&self.nodes, key),
-            Kind::Edge => self.edges.id(key).into_iter().for_each(|id| buffer.push_edge(id)),
-        })?;
-        buffer.answer_nodes(&self.nodes);
-        Ok(())
+        buffer.clear();
+        self.source.check(sequence, self.columns)?;
+        if sequence.is_empty() {
+            return Ok(());
+        }
+        let windows = self.windows.get_or_init(|| Windows::of(&self.source, self.columns).map(Arc::new));
+        let Some(windows) = windows else {
+            let made = (&self.source, None);
+            fill(made, sequence, self.columns, is_rare, buffer, |buffer, kind, key| match kind {
+                Kind::Node => buffer.ask_node(&self.nodes, key),
+                Kind::Edge => self.edges.id(key).into_iter().for_each(|id| buffer.push_edge(id)),
+            })?;
+            buffer.answer_nodes(&self.nodes);
+            return Ok(());
+        };
+        let observed_edges = self.source.has_observed_edges();
+        let mut memory = buffer.remembered.0.take().unwrap_or_default(); // put back below
+        let mut key = std::mem::take(&mut buffer.key);
+        let result = windows.extract(&self.nodes, sequence, &is_rare, &mut memory, |ids| {
+            buffer.push_nodes(ids);
+            match buffer.len() {
+                0 => {} // no edge leads to the first position
+                t if observed_edges => self.source.visit_edges(sequence, t, &mut key, |key| {
+                    self.edges.id(key).into_iter().for_each(|id| buffer.push_edge(id));
+                }),
+                _ => self.shared_edges.iter().for_each(|&id| buffer.push_edge(id)),
+            }
+            buffer.end_position();
+        });
+        (buffer.remembered.0, buffer.key) = (Some(memory), key);
+        result
     }
 
     /// Whether a word was in the first column of the training data, spelled like this; `None` if that is not known. (Words are
     /// compared by a hash of 64 bits.) Models of earlier versions know it only if their features hold words as they are spelled.
     pub fn knows_word(&self, word: &str) -> Option<bool> {
         if let Some(seen) = &self.seen_words {
-            return Some(seen.binary_search(&hash(word.as_bytes())).is_ok());
+            return Some(seen.whole().binary_search(&hash(word.as_bytes())).is_ok());
         }
         let key = self.source.word_key(word).filter(|_| !self.source.folds_words())?;
         Some(self.nodes.id(&key).is_some())
@@ -268,9 +302,9 @@ enum Kind {
     Edge,
 }
 
-/// Fills a buffer: `add` adds one feature to it, the values are added here.
+/// Fills a buffer with features from a source, or made by its rules: `add` adds one feature to it, the values are added here.
 fn fill(
-    source: &FeatureSource,
+    (source, windows): (&FeatureSource, Option<&Windows>),
     sequence: &Sequence,
     columns: usize,
     is_rare: impl Fn(&str) -> bool,
@@ -289,12 +323,17 @@ fn fill(
     };
     let mut key = std::mem::take(&mut buffer.key); // put back below: its memory is kept
     for t in 0..sequence.len() {
-        source.visit_nodes(sequence, t, columns, &is_rare, &mut key, |key, value| {
-            add(buffer, Kind::Node, key);
-            if valued {
-                buffer.push_value(value);
+        match windows {
+            Some(windows) => {
+                windows.visit(sequence, t, &is_rare, &mut key, |key| add(buffer, Kind::Node, key))
             }
-        });
+            None => source.visit_nodes(sequence, t, &is_rare, &mut key, |key, value| {
+                add(buffer, Kind::Node, key);
+                if valued {
+                    buffer.push_value(value);
+                }
+            }),
+        }
         if t > 0 {
             source.visit_edges(sequence, t, &mut key, |key| add(buffer, Kind::Edge, key));
         }

@@ -26,6 +26,7 @@ struct Asked {
     end: usize, // in `bytes`
     tag: u32,
     id: FeatureId, // a candidate: only the key's bytes can confirm it
+    place: usize,  // of the answer
 }
 
 impl Lookups {
@@ -33,6 +34,11 @@ impl Lookups {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.asked.len()
+    }
+
+    /// The place of the last one.
+    pub(super) fn asked_last(&self) -> Option<usize> {
+        self.asked.last().map(|asked| asked.place)
     }
 
     /// Discards all keys.
@@ -43,21 +49,25 @@ impl Lookups {
 }
 
 impl Dictionary {
-    /// Adds a key to the list.
+    /// Adds the key that `write` appends to the list, unless that returns false; `place` is where its number belongs.
     #[inline]
-    pub(super) fn ask(&self, key: &[u8], lookups: &mut Lookups) {
-        let tag = tag(hash(key));
-        let keys = self.view();
+    pub(super) fn ask(&self, lookups: &mut Lookups, place: usize, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let start = lookups.bytes.len();
+        if !write(&mut lookups.bytes) {
+            lookups.bytes.truncate(start);
+            return;
+        }
+        let tag = tag(hash(&lookups.bytes[start..]));
+        let keys = self.raw();
         prefetch(keys.slots, keys.home(tag));
-        lookups.bytes.extend_from_slice(key);
-        lookups.asked.push(Asked { end: lookups.bytes.len(), tag, id: UNKNOWN });
+        lookups.asked.push(Asked { end: lookups.bytes.len(), tag, id: UNKNOWN, place });
     }
 
-    /// Empties the list: appends the numbers of its keys to `ids`, [`UNKNOWN`] for those without one.
-    pub(super) fn answer(&self, lookups: &mut Lookups, ids: &mut Vec<FeatureId>) {
-        let keys = self.view();
+    /// Empties the list: puts the numbers of its keys into their places in `ids`, [`UNKNOWN`] for those without one.
+    pub(super) fn answer(&self, lookups: &mut Lookups, ids: &mut [FeatureId]) {
+        let keys = self.raw();
         for asked in &mut lookups.asked {
-            let Some((id, _)) = keys.candidate(asked.tag, keys.home(asked.tag)) else { continue };
+            let Some((id, _)) = self.candidate(asked.tag, keys.home(asked.tag)) else { continue };
             asked.id = id;
             prefetch(keys.ends, id as usize);
         }
@@ -65,16 +75,16 @@ impl Dictionary {
             prefetch(keys.bytes, keys.start(asked.id));
         }
         let mut start = 0;
-        ids.extend(lookups.asked.iter().map(|asked| {
+        for asked in &lookups.asked {
             let key = &lookups.bytes[start..asked.end];
             start = asked.end;
-            if asked.id == UNKNOWN || keys.at(asked.id) == key {
+            ids[asked.place] = if asked.id == UNKNOWN || self.has(asked.id, key) {
                 asked.id
             } else {
                 // Another key with the same tag: rare enough to start over.
-                keys.find_from(key, asked.tag, keys.home(asked.tag)).unwrap_or(UNKNOWN)
-            }
-        }));
+                self.find_from(key, asked.tag, keys.home(asked.tag)).unwrap_or(UNKNOWN)
+            };
+        }
         lookups.clear();
     }
 }
@@ -83,22 +93,32 @@ impl Dictionary {
 mod tests {
     use super::*;
 
+    fn ask(dictionary: &Dictionary, lookups: &mut Lookups, place: usize, key: &str) {
+        dictionary.ask(lookups, place, |out| {
+            out.extend_from_slice(key.as_bytes());
+            !key.is_empty()
+        });
+    }
+
     #[test]
     fn answers_are_those_of_single_look_ups() {
         let dictionary = Dictionary::from_keys((0..100_000).step_by(2).map(|i| format!("key{i}")));
-        let (mut lookups, mut ids) = (Lookups::default(), Vec::new());
+        let mut lookups = Lookups::default();
         for batch in [0..0, 0..1, 1..2, 0..100_000] {
             let keys: Vec<String> = batch.map(|i| format!("key{i}")).collect();
-            keys.iter().for_each(|key| dictionary.ask(key.as_bytes(), &mut lookups));
+            let mut ids = vec![7; keys.len() + 1];
+            for (place, key) in keys.iter().enumerate() {
+                ask(&dictionary, &mut lookups, place, key);
+                ask(&dictionary, &mut lookups, place, ""); // no key
+            }
             assert_eq!(lookups.len(), keys.len());
-            ids.clear();
             dictionary.answer(&mut lookups, &mut ids);
             let expected = keys.iter().map(|key| dictionary.id(key.as_bytes()).unwrap_or(UNKNOWN));
-            assert!(ids.iter().copied().eq(expected));
+            assert!(ids.into_iter().eq(expected.chain([7])));
             assert_eq!(lookups.len(), 0);
         }
-        Dictionary::default().ask(b"key", &mut lookups);
-        ids.clear();
+        ask(&Dictionary::default(), &mut lookups, 0, "key");
+        let mut ids = [7];
         Dictionary::default().answer(&mut lookups, &mut ids);
         assert_eq!(ids, [UNKNOWN]);
     }

@@ -45,6 +45,7 @@ pub mod segment;
 mod source;
 mod sum;
 pub mod token;
+mod windows;
 
 pub use buffer::FeatureBuffer;
 pub(crate) use dictionary::rises_to;

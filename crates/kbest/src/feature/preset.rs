@@ -5,11 +5,14 @@
 //!
 //! `words` and `morphology` *fold* words and affixes: capitals become lower case, digits `0`, so that `The` at the
 //! beginning of a sentence is the same word as elsewhere. Separate features keep what is lost: capitals and digits.
+//!
+//! Except for hidden Markov models, a set is a list of rules, like those of a template: one for each feature that a position
+//! may have, in the order of the features.
 
 use crate::error::{Error, Result};
 use crate::sequence::Sequence;
-use crate::template::{prefixes, push_boundary, push_folded, push_shape, suffixes};
-use std::ops::Range;
+use crate::template::{Part, Rule, Take, Test, push_folded, suffixes};
+use std::ops::{Range, RangeInclusive};
 
 /// A feature set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,93 +84,103 @@ const AFFIXES_OF_WORDS: usize = 4;
 const AFFIXES_OF_RARE_WORDS: usize = 10;
 const SUFFIXES_OF_NEIGHBOURS: usize = 3;
 
-/// The cell `offset` positions from `t`, or the name of the position outside the sequence.
-fn push_cell(sequence: &Sequence, t: usize, offset: isize, column: usize, out: &mut Vec<u8>) {
-    match t.checked_add_signed(offset) {
-        Some(at) if at < sequence.len() => {
-            out.extend_from_slice(sequence.cell(at, column).unwrap_or("").as_bytes());
-        }
-        Some(at) => push_boundary(b'+', at - sequence.len() + 1, out),
-        None => push_boundary(b'-', offset.unsigned_abs() - t, out),
-    }
+/// The names of features of cells at -2..+2, after the name of the column; folded words have no column.
+const AROUND: [(&str, isize); 5] = [("[-2]=", -2), ("[-1]=", -1), ("[0]=", 0), ("[1]=", 1), ("[2]=", 2)];
+
+fn text(text: &str) -> Part {
+    Part::Text(text.as_bytes().into())
 }
 
-/// The folded word `offset` positions from `t`, or the name of the position outside the sequence.
-fn push_word(sequence: &Sequence, t: usize, offset: isize, _column: usize, out: &mut Vec<u8>) {
-    match t.checked_add_signed(offset).filter(|&at| at < sequence.len()) {
-        Some(at) => push_folded(word(sequence, at), out),
-        None => push_cell(sequence, t, offset, 0, out),
-    }
+fn cell(row: isize, column: usize, take: Take) -> Part {
+    Part::Cell { row, column, take }
 }
 
-fn word(sequence: &Sequence, t: usize) -> &str {
-    sequence.cell(t, 0).unwrap_or("")
+fn here(test: Test) -> Part {
+    Part::If { row: 0, test }
 }
 
-const WORDS_AROUND: [(&[u8], isize); 5] =
-    [(b"w[-2]=", -2), (b"w[-1]=", -1), (b"w[0]=", 0), (b"w[1]=", 1), (b"w[2]=", 2)];
+/// The rules of [`Preset::Words`].
+pub(super) fn words() -> Vec<Rule> {
+    let affixes = affixes(1..=AFFIXES_OF_WORDS, None);
+    [words_around(), word_pairs(), affixes.0, affixes.1, looks()].concat()
+}
 
-pub(super) fn words(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
-    around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
-    word_pairs(sequence, t, key, &mut visit);
-    affixes(word(sequence, t), AFFIXES_OF_WORDS, key, &mut visit);
-    looks(word(sequence, t), key, &mut visit);
+fn words_around() -> Vec<Rule> {
+    let around =
+        AROUND.map(|(name, row)| Rule::made([text(&format!("w{name}")), cell(row, 0, Take::Folded)]));
+    around.into()
 }
 
 /// What [`words`] has and [`morphology`] has not.
-pub(super) fn word_pairs(sequence: &Sequence, t: usize, key: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
-    const PAIRS: [(&[u8], isize); 2] = [(b"w[-1]|w[0]=", -1), (b"w[0]|w[1]=", 0)];
-    pairs(sequence, t, 0, &PAIRS, push_word, key, &mut visit);
+pub(super) fn word_pairs() -> Vec<Rule> {
+    let pair = |name: &str, row: isize| {
+        let cells = [cell(row, 0, Take::Folded), text("|"), cell(row + 1, 0, Take::Folded)];
+        Rule::made([&[text(name)], &cells[..]].concat())
+    };
+    vec![pair("w[-1]|w[0]=", -1), pair("w[0]|w[1]=", 0)]
 }
 
-pub(super) fn columns(
-    sequence: &Sequence,
-    t: usize,
-    columns: Range<usize>,
-    key: &mut Vec<u8>,
-    mut visit: impl FnMut(&[u8]),
-) {
-    const AROUND: [(&[u8], isize); 5] =
-        [(b"[-2]=", -2), (b"[-1]=", -1), (b"[0]=", 0), (b"[1]=", 1), (b"[2]=", 2)];
-    const PAIRS: [(&[u8], isize); 4] =
-        [(b"[-2]|[-1]=", -2), (b"[-1]|[0]=", -1), (b"[0]|[1]=", 0), (b"[1]|[2]=", 1)];
+/// The rules of [`Preset::Columns`] for these columns.
+pub(super) fn columns(columns: Range<usize>) -> Vec<Rule> {
+    const PAIRS: [(&str, isize); 4] =
+        [("[-2]|[-1]=", -2), ("[-1]|[0]=", -1), ("[0]|[1]=", 0), ("[1]|[2]=", 1)];
+    let mut rules = Vec::new();
     for column in columns {
-        around(sequence, t, column, &AROUND, push_cell, key, &mut |text| visit(text));
-        pairs(sequence, t, column, &PAIRS, push_cell, key, &mut |text| visit(text));
+        for (name, row) in AROUND {
+            rules.push(Rule::made([text(&format!("c{column}{name}")), cell(row, column, Take::Whole)]));
+        }
+        for (name, row) in PAIRS {
+            let [left, right] = [row, row + 1].map(|row| cell(row, column, Take::Whole));
+            rules.push(Rule::made([text(&format!("c{column}{name}")), left, text("|"), right]));
+        }
     }
+    rules
 }
 
-pub(super) fn morphology(
-    sequence: &Sequence,
-    t: usize,
-    is_rare: impl Fn(&str) -> bool,
-    key: &mut Vec<u8>,
-    mut visit: impl FnMut(&[u8]),
-) {
-    around(sequence, t, 0, &WORDS_AROUND, push_word, key, &mut visit);
-    let word_here = word(sequence, t);
-    let longest = if is_rare(word_here) { AFFIXES_OF_RARE_WORDS } else { AFFIXES_OF_WORDS };
-    affixes(word_here, longest, key, &mut visit);
-    looks(word_here, key, &mut visit);
-    if t == 0 && word_here.starts_with(char::is_uppercase) {
-        visit(b"first=capital");
-    }
-    let before = t.checked_sub(1).map(|at| (&b"[-1]="[..], at));
-    let after = Some((&b"[1]="[..], t + 1)).filter(|&(_, at)| at < sequence.len());
-    for (place, at) in before.into_iter().chain(after) {
-        let neighbour = word(sequence, at);
-        for (length, suffix) in suffixes(neighbour, SUFFIXES_OF_NEIGHBOURS) {
-            name_affix(b"suf", length, key);
-            key.extend_from_slice(place);
-            push_folded(suffix, key);
-            visit(key);
-        }
-        key.clear();
-        key.extend_from_slice(b"shape");
-        key.extend_from_slice(place);
-        push_shape(neighbour, key);
-        visit(key);
-    }
+/// The rules of [`Preset::Morphology`].
+pub(super) fn morphology() -> Vec<Rule> {
+    let (prefixes, suffixes) = affixes(1..=AFFIXES_OF_WORDS, None);
+    let (long_prefixes, long_suffixes) =
+        affixes(AFFIXES_OF_WORDS + 1..=AFFIXES_OF_RARE_WORDS, Some(Test::Rare));
+    let first = Rule::made([here(Test::First), here(Test::Capital), text("first=capital")]);
+    let affixes = [prefixes, long_prefixes, suffixes, long_suffixes].concat();
+    [words_around(), affixes, looks(), vec![first], neighbour("[-1]=", -1), neighbour("[1]=", 1)].concat()
+}
+
+/// Suffixes and shape of a neighbour, if there is one.
+fn neighbour(place: &str, row: isize) -> Vec<Rule> {
+    let inside = || Part::If { row, test: Test::Inside };
+    let suffix = |length: usize| {
+        Rule::made([inside(), text(&format!("suf{length}{place}")), cell(row, 0, Take::FoldedSuffix(length))])
+    };
+    let shape = Rule::made([inside(), text(&format!("shape{place}")), cell(row, 0, Take::Shape)]);
+    (1..=SUFFIXES_OF_NEIGHBOURS).map(suffix).chain([shape]).collect()
+}
+
+/// Prefixes and suffixes of these lengths.
+fn affixes(lengths: RangeInclusive<usize>, test: Option<Test>) -> (Vec<Rule>, Vec<Rule>) {
+    let rule = |name: String, take: Take| {
+        let parts = test.map(here).into_iter().chain([text(&name), cell(0, 0, take)]);
+        Rule::made(parts.collect::<Vec<_>>())
+    };
+    let prefix = |length: usize| rule(format!("pre{length}="), Take::FoldedPrefix(length));
+    let suffix = |length: usize| rule(format!("suf{length}="), Take::FoldedSuffix(length));
+    (lengths.clone().map(prefix).collect(), lengths.map(suffix).collect())
+}
+
+/// The shape of a word, and other features of its spelling.
+fn looks() -> Vec<Rule> {
+    const FLAGS: [(&str, Test); 6] = [
+        ("capital", Test::Capital),
+        ("capitals", Test::Capitals),
+        ("digit", Test::Digit),
+        ("number", Test::Number),
+        ("punctuation", Test::Punctuation),
+        ("hyphen", Test::Hyphen),
+    ];
+    let flags = FLAGS.map(|(name, test)| Rule::made([here(test), text(name)]));
+    let shape = Rule::made([text("shape="), cell(0, 0, Take::Shape)]);
+    flags.into_iter().chain([shape]).collect()
 }
 
 /// Each feature of a position implies all features before it: trainers rely on that.
@@ -178,7 +191,7 @@ pub(super) fn hmm(
     key: &mut Vec<u8>,
     mut visit: impl FnMut(&[u8]),
 ) {
-    let word = word(sequence, t);
+    let word = sequence.cell(t, 0).unwrap_or("");
     visit(b"bias");
     if is_rare(word) {
         let class = class_of_looks(word);
@@ -209,61 +222,6 @@ fn class_of_looks(word: &str) -> u8 {
     }
 }
 
-/// Column numbers are part of a name only if there are several columns.
-fn begin(column: usize, name: &[u8], key: &mut Vec<u8>) {
-    key.clear();
-    if name[0] == b'[' {
-        key.push(b'c');
-        let start = key.len();
-        let mut rest = column;
-        loop {
-            key.push(b'0' + (rest % 10) as u8);
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        key[start..].reverse();
-    }
-    key.extend_from_slice(name);
-}
-
-/// One feature per cell.
-fn around(
-    sequence: &Sequence,
-    t: usize,
-    column: usize,
-    places: &[(&[u8], isize)],
-    push: impl Fn(&Sequence, usize, isize, usize, &mut Vec<u8>),
-    key: &mut Vec<u8>,
-    visit: &mut impl FnMut(&[u8]),
-) {
-    for &(name, offset) in places {
-        begin(column, name, key);
-        push(sequence, t, offset, column, key);
-        visit(key);
-    }
-}
-
-/// One feature per pair of neighbouring cells.
-fn pairs(
-    sequence: &Sequence,
-    t: usize,
-    column: usize,
-    places: &[(&[u8], isize)],
-    push: impl Fn(&Sequence, usize, isize, usize, &mut Vec<u8>),
-    key: &mut Vec<u8>,
-    visit: &mut impl FnMut(&[u8]),
-) {
-    for &(name, offset) in places {
-        begin(column, name, key);
-        push(sequence, t, offset, column, key);
-        key.push(b'|');
-        push(sequence, t, offset + 1, column, key);
-        visit(key);
-    }
-}
-
 /// Begins a key with `pre3`, `suf3` or similar; lengths have at most two digits.
 fn name_affix(name: &[u8], length: usize, key: &mut Vec<u8>) {
     key.clear();
@@ -272,41 +230,4 @@ fn name_affix(name: &[u8], length: usize, key: &mut Vec<u8>) {
         key.push(b'0' + (length / 10) as u8);
     }
     key.push(b'0' + (length % 10) as u8);
-}
-
-fn affixes(word: &str, longest: usize, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
-    let mut push = |name: &[u8], length: usize, affix: &str| {
-        name_affix(name, length, key);
-        key.push(b'=');
-        push_folded(affix, key);
-        visit(key);
-    };
-    prefixes(word, longest).for_each(|(length, prefix)| push(b"pre", length, prefix));
-    suffixes(word, longest).for_each(|(length, suffix)| push(b"suf", length, suffix));
-}
-
-/// The shape of a word, and other features of its spelling.
-fn looks(word: &str, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
-    let all = |test: fn(char) -> bool| !word.is_empty() && word.chars().all(test);
-    let flags: [(&[u8], bool); 6] = [
-        (b"capital", word.starts_with(char::is_uppercase)),
-        (b"capitals", all(char::is_uppercase)),
-        (b"digit", word.contains(char::is_numeric)),
-        (
-            b"number",
-            all(|c| c.is_numeric() || matches!(c, '.' | ',' | '-' | '/' | ':'))
-                && word.contains(char::is_numeric),
-        ),
-        (b"punctuation", all(|c| !c.is_alphanumeric())),
-        (b"hyphen", word.contains('-')),
-    ];
-    for (name, holds) in flags {
-        if holds {
-            visit(name);
-        }
-    }
-    key.clear();
-    key.extend_from_slice(b"shape=");
-    push_shape(word, key);
-    visit(key);
 }

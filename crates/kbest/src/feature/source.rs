@@ -8,7 +8,6 @@ use crate::pattern::Patterns;
 use crate::sequence::Sequence;
 use crate::template::{Rule, Template};
 use std::borrow::Cow;
-use std::ops::Range;
 use std::slice;
 
 /// The edge feature of sources without templates: the plain label bigram.
@@ -100,50 +99,17 @@ impl FeatureSource {
         })
     }
 
-    /// Visits the node features of position `t`, one after the other in `key`, with their values.
+    /// Visits the node features of position `t`, one after the other in `key`, with their values; for sources whose features
+    /// are not made by rules ([`Windows`](super::windows::Windows)).
     pub(super) fn visit_nodes(
         &self,
         sequence: &Sequence,
         t: usize,
-        columns: usize,
         is_rare: impl Fn(&str) -> bool,
         key: &mut Vec<u8>,
         mut visit: impl FnMut(&[u8], f64),
     ) {
-        let FeatureSource::Sum(sum) = self else {
-            return self.visit_single(sequence, t, 0..columns, &is_rare, key, &mut visit);
-        };
-        for part in sum.parts() {
-            match part {
-                FeatureSource::Preset(Preset::Words) if sum.only_word_pairs() => {
-                    preset::word_pairs(sequence, t, key, |key| visit(key, 1.0));
-                }
-                part => {
-                    part.visit_single(sequence, t, sum.first_column()..columns, &is_rare, key, &mut visit);
-                }
-            }
-        }
-    }
-
-    /// The same for a source that is no sum. `columns` are those that the preset of this name looks at.
-    fn visit_single(
-        &self,
-        sequence: &Sequence,
-        t: usize,
-        columns: Range<usize>,
-        is_rare: &impl Fn(&str) -> bool,
-        key: &mut Vec<u8>,
-        visit: &mut impl FnMut(&[u8], f64),
-    ) {
         match self {
-            FeatureSource::Template(template) => {
-                for rule in template.unigrams() {
-                    key.clear();
-                    if rule.expand(sequence, t, key) {
-                        visit(key, 1.0);
-                    }
-                }
-            }
             FeatureSource::Patterns(patterns) => {
                 patterns.visit_nodes(sequence, t, key, |key| visit(key, 1.0));
             }
@@ -158,17 +124,10 @@ impl FeatureSource {
                 key.extend_from_slice((column + 1).to_string().as_bytes());
                 visit(key, value);
             }),
-            FeatureSource::Preset(Preset::Words) => preset::words(sequence, t, key, |key| visit(key, 1.0)),
-            FeatureSource::Preset(Preset::Columns) => {
-                preset::columns(sequence, t, columns, key, |key| visit(key, 1.0));
-            }
-            FeatureSource::Preset(Preset::Morphology) => {
-                preset::morphology(sequence, t, is_rare, key, |key| visit(key, 1.0));
-            }
             FeatureSource::Preset(Preset::Hmm) => {
                 preset::hmm(sequence, t, is_rare, key, |key| visit(key, 1.0));
             }
-            FeatureSource::Sum(_) => {} // a sum has no sums
+            FeatureSource::Template(_) | FeatureSource::Preset(_) | FeatureSource::Sum(_) => {} // rules
         }
     }
 

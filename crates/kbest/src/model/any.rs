@@ -1,7 +1,7 @@
 //! Models of any kind, recognised by the first bytes of the file.
 
-use super::container::Container;
-use super::file::{MODEL, from_container};
+use super::container::{Container, Reading};
+use super::file::{MODEL, from_container, has_weights_alone};
 use super::import::{self, Origin};
 use super::{Model, SegmentModel, segment_file};
 use crate::columns::TextFormat;
@@ -30,7 +30,22 @@ impl AnyModel {
     /// # Errors
     /// As for [`Model::load`] and [`import::read`]; [`Error::Data`] if it is none of these.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::read(path.as_ref(), Reading::Whole)
+    }
+
+    /// As [`AnyModel::load`], but the large arrays of a large kbest model are checked while it is used, each block of 64 KiB
+    /// before it is first read: the first answer comes sooner, and memory is needed only for what is used. For tagging: if
+    /// something that was used turns out to be damaged, [`Tagger::tag`](crate::Tagger::tag) returns the error (see
+    /// [`Model::undamaged`]), and weights and features of the damaged blocks seem not to exist. Models with support tokens or
+    /// voters, and models of segments, are checked as by [`AnyModel::load`].
+    ///
+    /// # Errors
+    /// As for [`AnyModel::load`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::read(path.as_ref(), Reading::WhenUsed)
+    }
+
+    fn read(path: &Path, reading: Reading) -> Result<Self> {
         let name = path.display().to_string();
         let mut bytes = Vec::new();
         let mut read = || {
@@ -43,7 +58,11 @@ impl AnyModel {
         };
         let file = read().map_err(|error| Error::io(&*name, 0, error))?;
         if is_ours(&bytes) {
-            return Self::from_container(&Container::over(file, bytes, &name, MODEL)?, &name);
+            let mut container = Container::over(file, bytes, &name, MODEL, reading)?;
+            if segment_file::is_segment_model(&container) || !has_weights_alone(&container) {
+                container.check_all()?;
+            }
+            return Self::from_container(&container, &name);
         }
         Self::from_bytes(&bytes, &name)
     }

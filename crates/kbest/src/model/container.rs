@@ -7,12 +7,14 @@
 //! **Why a format of our own.** Arrays are used in place in the map, so opening copies nothing; and every byte of the
 //! file is checked, including padding: there is one way to write a given content, and only that is accepted.
 //!
-//! **Cost.** Opening reads the file once, for the checksums (CRC-32). On big-endian machines arrays are copied.
+//! **Cost.** Opening reads the file once, for the checksums (CRC-32); a large file can be opened so that each of its blocks is
+//! read when it is first used ([`Reading::WhenUsed`]). On big-endian machines arrays are copied.
 //!
 //! **Not checked here.** What the arrays mean. A checksum detects damage, not malice: whoever reads an array must check
 //! each number before it is used.
 
 use super::whole_file::write_whole;
+use crate::checked::{BLOCK, Blocks, Checked, Damage};
 use crate::error::{Error, Result, quoted};
 use crate::kernel::Blob;
 use bytemuck::Pod;
@@ -20,12 +22,19 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Ends like that of PNG: a file that was transferred as text no longer begins with it.
 const MAGIC: &[u8; 8] = b"kbest\x1a\r\n";
 
 /// Sections begin at multiples of this; the header and the entries of the table have this length.
 const ALIGNMENT: usize = 64;
+
+/// The section with the checksums of blocks: of those of the first section, then of the second, and so on.
+const BLOCKS: &str = "blocks";
+
+/// Files with this many bytes of sections have it.
+const BLOCKS_FROM: usize = 1 << 20;
 
 const LONGEST_KIND: usize = 16;
 const LONGEST_NAME: usize = 32;
@@ -37,6 +46,15 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// The version that is written, and the newest that is read.
     pub(crate) version: u32,
+}
+
+/// When sections are compared with their checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// All of them, before anything is used.
+    Whole,
+    /// If there are checksums of blocks, each block before it is first used.
+    WhenUsed,
 }
 
 /// Values that can be stored in a file: words of one size without padding.
@@ -149,17 +167,29 @@ impl<'a> ContainerWriter<'a> {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let entries = self.sections.iter().map(|(name, bytes)| Entry {
-            name: (*name).to_owned(),
-            length: bytes.len(),
-            checksum: crc32fast::hash(bytes),
-        });
-        let entries: Vec<Entry> = entries.collect();
+        let (mut entries, mut blocks) = (Vec::new(), Vec::new());
+        for (name, bytes) in &self.sections {
+            let mut whole = crc32fast::Hasher::new();
+            for block in bytes.chunks(BLOCK) {
+                let mut checksum = crc32fast::Hasher::new();
+                checksum.update(block);
+                whole.combine(&checksum);
+                blocks.extend_from_slice(&checksum.finalize().to_le_bytes());
+            }
+            let checksum = whole.finalize();
+            entries.push(Entry { name: (*name).to_owned(), length: bytes.len(), checksum });
+        }
+        let mut contents: Vec<&[u8]> = self.sections.iter().map(|(_, bytes)| &**bytes).collect();
+        if contents.iter().map(|bytes| bytes.len()).sum::<usize>() >= BLOCKS_FROM {
+            let checksum = crc32fast::hash(&blocks);
+            entries.push(Entry { name: BLOCKS.to_owned(), length: blocks.len(), checksum });
+            contents.push(&blocks);
+        }
         let (head, starts) = header(self.kind.name.as_bytes(), self.kind.version, &entries)
             .expect("the lengths of sections in memory do not overflow");
         out.write_all(&head)?;
         let mut end = head.len();
-        for ((_, bytes), start) in self.sections.iter().zip(starts) {
+        for (bytes, start) in contents.into_iter().zip(starts) {
             out.write_all(&[0; ALIGNMENT][..start - end])?;
             out.write_all(bytes)?;
             end = start + bytes.len();
@@ -172,7 +202,15 @@ impl<'a> ContainerWriter<'a> {
 #[derive(Debug)]
 pub(crate) struct Container {
     file: String, // the name that errors use
-    sections: Vec<(String, Blob<u8>)>,
+    sections: Vec<Section>,
+    damage: Arc<Damage>, // found in blocks that were not checked at the beginning
+}
+
+#[derive(Debug)]
+struct Section {
+    name: String,
+    bytes: Blob<u8>,
+    blocks: Option<Arc<Blocks>>, // if they are checked when they are used
 }
 
 impl Container {
@@ -186,11 +224,17 @@ impl Container {
     pub(crate) fn open(path: &Path, kind: Kind) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| Error::io(&*name, 0, error))?;
-        Self::over(file, Vec::new(), &name, kind)
+        Self::over(file, Vec::new(), &name, kind, Reading::Whole)
     }
 
     /// As [`Container::open`], for a file of which `head` has already been read; `name` is its name in errors.
-    pub(crate) fn over(mut file: File, mut head: Vec<u8>, name: &str, kind: Kind) -> Result<Self> {
+    pub(crate) fn over(
+        mut file: File,
+        mut head: Vec<u8>,
+        name: &str,
+        kind: Kind,
+        reading: Reading,
+    ) -> Result<Self> {
         let mut load = || {
             if let Some(map) = mapped(&file)? {
                 return Ok(map);
@@ -199,7 +243,7 @@ impl Container {
             Ok(aligned(&head))
         };
         let bytes = load().map_err(|error| Error::io(name, 0, error))?;
-        Self::check(bytes, name, kind)
+        Self::check(bytes, name, kind, reading)
     }
 
     /// As [`Container::open`], from the bytes of a file; `name` is its name in errors.
@@ -207,63 +251,140 @@ impl Container {
     /// # Errors
     /// As for [`Container::open`], except [`Error::Io`].
     pub(crate) fn from_bytes(bytes: &[u8], name: &str, kind: Kind) -> Result<Self> {
-        Self::check(aligned(bytes), name, kind)
+        Self::check(aligned(bytes), name, kind, Reading::Whole)
     }
 
-    fn check(bytes: Blob<u8>, name: &str, kind: Kind) -> Result<Self> {
+    fn check(bytes: Blob<u8>, name: &str, kind: Kind, reading: Reading) -> Result<Self> {
         let wrong = |expected: &str, got: String| Error::data(name, 0, expected, got);
         let table = Table::read(&bytes, name, kind)?;
-        let mut sections: Vec<(String, Blob<u8>)> = Vec::new();
+        let mut sections: Vec<Section> = Vec::new();
         let mut end = ALIGNMENT * (1 + table.entries.len());
+        let mut checksums = Vec::new();
         for (Entry { name, length, checksum }, start) in table.entries.into_iter().zip(table.starts) {
             if bytes[end..start].iter().any(|&byte| byte != 0) {
                 return Err(wrong("zeros between sections", format!("other bytes before section `{name}`")));
             }
             end = start + length;
-            if crc32fast::hash(&bytes[start..end]) != checksum {
-                return Err(wrong(
-                    "an undamaged file",
-                    format!("a section `{name}` that does not match its checksum"),
-                ));
-            }
-            if sections.iter().any(|(other, _)| *other == name) {
+            if sections.iter().any(|other| other.name == name) {
                 return Err(wrong("each section once", format!("section `{name}` twice")));
             }
             let part = bytes.project(|bytes| bytes.get(start..end));
-            sections.push((name, part.expect("the sections of the table are within the file")));
+            let bytes = part.expect("the sections of the table are within the file");
+            sections.push(Section { name, bytes, blocks: None });
+            checksums.push(checksum);
         }
-        Ok(Container { file: name.to_owned(), sections })
+        let damage = Damage::of(name);
+        let mut container = Container { file: name.to_owned(), sections, damage };
+        let has_blocks = container.sections.last().is_some_and(|last| last.name == BLOCKS);
+        if has_blocks && reading == Reading::WhenUsed && cfg!(target_endian = "little") {
+            let last = container.sections.len() - 1;
+            container.compare(last, checksums[last])?;
+            container.watch()?;
+        } else {
+            checksums.into_iter().enumerate().try_for_each(|(i, checksum)| container.compare(i, checksum))?;
+        }
+        if has_blocks {
+            container.sections.pop();
+        }
+        Ok(container)
+    }
+
+    fn compare(&self, section: usize, checksum: u32) -> Result<()> {
+        let Section { name, bytes, .. } = &self.sections[section];
+        if crc32fast::hash(bytes) == checksum { Ok(()) } else { Err(self.damaged(name)) }
+    }
+
+    fn damaged(&self, section: &str) -> Error {
+        self.error("an undamaged file", format!("a section `{section}` that does not match its checksum"))
+    }
+
+    /// From now on the blocks of all sections but the last, which has their checksums, are checked when they are used.
+    fn watch(&mut self) -> Result<()> {
+        let checksums = self.array::<u32>(BLOCKS)?;
+        let wrong = || self.error("one checksum for each block", format!("{} of them", checksums.len()));
+        let (mut end, mut all) = (0, Vec::new());
+        for section in self.sections.iter().rev().skip(1).rev() {
+            let start = end;
+            end += section.bytes.len().div_ceil(BLOCK);
+            let own = checksums.project(|checksums| checksums.get(start..end)).ok_or_else(wrong)?;
+            all.push(Blocks::new(section.bytes.clone(), own, self.damage.clone()).ok_or_else(wrong)?);
+        }
+        if end != checksums.len() {
+            return Err(wrong());
+        }
+        for (section, blocks) in self.sections.iter_mut().zip(all) {
+            section.blocks = Some(Arc::new(blocks));
+        }
+        Ok(())
+    }
+
+    /// Checks all blocks that are not checked yet.
+    pub(crate) fn check_all(&mut self) -> Result<()> {
+        for i in 0..self.sections.len() {
+            if self.sections[i].blocks.take().is_some_and(|blocks| !blocks.all_are_sound()) {
+                return Err(self.damaged(&self.sections[i].name));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is told of damage that is found later.
+    pub(crate) fn damage(&self) -> &Arc<Damage> {
+        &self.damage
     }
 
     /// Rejects sections that are not in this list.
     pub(crate) fn expect_only(&self, names: &[&str]) -> Result<()> {
-        match self.sections.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+        match self.sections.iter().find(|section| !names.contains(&section.name.as_str())) {
             None => Ok(()),
-            Some((name, _)) => Err(self.error("only known sections", format!("section {}", quoted(name)))),
+            Some(section) => {
+                Err(self.error("only known sections", format!("section {}", quoted(&section.name))))
+            }
         }
     }
 
     /// Whether the section exists.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.sections.iter().any(|(other, _)| other == name)
+        self.sections.iter().any(|section| section.name == name)
     }
 
-    /// The values of a section.
+    /// The values of a section, all of them checked.
     pub(crate) fn array<T: Plain>(&self, name: &str) -> Result<Blob<T>> {
-        let found = self.sections.iter().find(|(other, _)| other == name);
-        let (_, bytes) = found.ok_or_else(|| self.error(format!("a section `{name}`"), "none"))?;
+        let (values, blocks) = self.values(name)?;
+        if let Some(blocks) = blocks
+            && !blocks.all_are_sound()
+        {
+            return Err(self.damaged(name));
+        }
+        Ok(values)
+    }
+
+    /// The values of a section, checked when they are used if the file was opened so.
+    pub(crate) fn checked<T: Plain>(&self, name: &str) -> Result<Checked<T>> {
+        let (values, blocks) = self.values(name)?;
+        Ok(match blocks {
+            Some(blocks) => Checked::watched(values, blocks.clone()),
+            None => values.into(),
+        })
+    }
+
+    fn values<T: Plain>(&self, name: &str) -> Result<(Blob<T>, Option<&Arc<Blocks>>)> {
+        let found = self.sections.iter().find(|section| section.name == name);
+        let Section { bytes, blocks, .. } =
+            found.ok_or_else(|| self.error(format!("a section `{name}`"), "none"))?;
         if bytes.len() % size_of::<T>() != 0 {
             let expected = format!("a section `{name}` of values of {} bytes", size_of::<T>());
             return Err(self.error(expected, format!("{} bytes", bytes.len())));
         }
         let values = if cfg!(target_endian = "big") { None } else { borrowed(bytes) };
-        Ok(values.unwrap_or_else(|| {
+        let values = values.unwrap_or_else(|| {
             let mut values = copied(bytes);
             if cfg!(target_endian = "big") {
                 reorder(&mut values);
             }
             values.into()
-        }))
+        });
+        Ok((values, blocks.as_ref()))
     }
 
     /// The text of a section.

@@ -208,7 +208,7 @@ impl<'a> Common<'a> {
         writer.section(EDGE_WEIGHTS, pairs);
         write_dictionary(writer, WORDS, extractor.frequent_words());
         if let Some(seen) = extractor.seen_words() {
-            writer.section(SEEN_WORDS, &seen[..]);
+            writer.section(SEEN_WORDS, seen.whole());
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ pub(super) fn from_container(
     let wrong = |got: &str| file.error("a model", got);
     let label_parts = file.has(PARTS[0]).then(|| read_label_parts(file)).transpose()?;
     let columns = label_parts.as_ref().map_or(labels.len(), LabelParts::columns);
-    let nodes = NodeWeights::from_arrays(columns, file.array(NODE_STARTS)?, file.array(NODE_WEIGHTS)?);
+    let nodes = NodeWeights::from_arrays(columns, file.checked(NODE_STARTS)?, file.checked(NODE_WEIGHTS)?);
     let edges = EdgeWeights::from_arrays(labels.len(), file.array(EDGE_STARTS)?, file.array(EDGE_WEIGHTS)?);
     let scores = |name: &str| {
         let scores = file.has(name).then(|| file.array::<f32>(name)).transpose()?;
@@ -258,7 +258,9 @@ pub(super) fn from_container(
         },
         about,
     };
-    Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
+    let model = Model::new(parts);
+    let model = model.map_err(|error| file.error("parts that fit together", format!("this: {error}")))?;
+    Ok(model.watching(file.damage().clone()))
 }
 
 /// The sections that models of positions and of segments have in common.
@@ -283,6 +285,11 @@ pub(super) fn common_sections() -> Vec<&'static str> {
 /// The names of all sections that a model can have.
 fn known_sections() -> Vec<&'static str> {
     [&common_sections()[..], &PARTS, &support::SECTIONS, &[VOTERS]].concat()
+}
+
+/// Whether nodes are scored by weights of features, and nothing else.
+pub(super) fn has_weights_alone(file: &Container) -> bool {
+    !file.has(VOTERS) && !file.has(support::SECTIONS[0])
 }
 
 /// Rejects sections that nothing would read: those of another source of features, and groups without their first section.
@@ -371,9 +378,10 @@ pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> 
     let source = FeatureSource::sum(parts);
     let source = source.map_err(|error| file.error("sources of features that add up", error))?;
     let columns = read_number(file, COLUMNS)?;
-    let [nodes, edges, words] = [NODES, EDGES, WORDS].map(|names| read_dictionary(file, names));
-    let seen = file.has(SEEN_WORDS).then(|| file.array::<u64>(SEEN_WORDS)).transpose()?;
-    if seen.as_ref().is_some_and(|seen| !seen.is_sorted_by(|a, b| a < b)) {
+    let [nodes, words] = [NODES, WORDS].map(|names| read_dictionary_when_used(file, names));
+    let edges = read_dictionary(file, EDGES);
+    let seen = file.has(SEEN_WORDS).then(|| file.checked::<u64>(SEEN_WORDS)).transpose()?;
+    if seen.as_ref().is_some_and(|seen| !seen.is_watched() && !seen.raw().is_sorted_by(|a, b| a < b)) {
         return Err(file.error(format!("ascending numbers in section `{SEEN_WORDS}`"), "others"));
     }
     Ok(Extractor::from_parts(source, nodes?, edges?, words?, columns).with_seen_words(seen))
@@ -419,7 +427,17 @@ pub(super) fn read_dictionary(
     file: &Container,
     [bytes, ends, slots]: DictionarySections,
 ) -> Result<Dictionary> {
-    let dictionary = Dictionary::from_arrays(file.array(bytes)?, file.array(ends)?, file.array(slots)?);
+    let arrays = (file.array(bytes)?.into(), file.array(ends)?.into(), file.array(slots)?.into());
+    let dictionary = Dictionary::from_arrays(arrays.0, arrays.1, arrays.2);
+    dictionary.map_err(|got| file.error(format!("a dictionary in section `{bytes}`"), got))
+}
+
+/// The same, checked when it is used if the file was opened so.
+fn read_dictionary_when_used(
+    file: &Container,
+    [bytes, ends, slots]: DictionarySections,
+) -> Result<Dictionary> {
+    let dictionary = Dictionary::from_arrays(file.checked(bytes)?, file.checked(ends)?, file.checked(slots)?);
     dictionary.map_err(|got| file.error(format!("a dictionary in section `{bytes}`"), got))
 }
 

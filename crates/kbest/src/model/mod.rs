@@ -48,6 +48,7 @@ pub use support::{Coefficient, Support, SupportBuilder};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 pub use whole_file::WholeFile;
 
+use crate::checked::Damage;
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use crate::feature::Extractor;
@@ -55,6 +56,7 @@ use crate::kernel::Float;
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 use crate::marginal::Calibration;
+use std::sync::Arc;
 
 /// A matrix is stored whole with at most this many labels, or if at least one edge in this many is an exception.
 const FEW_LABELS: usize = 64;
@@ -114,6 +116,7 @@ impl ModelParts {
 pub struct Model {
     parts: ModelParts,
     shared_edges: Edges<f32>,
+    damage: Arc<Damage>, // found in a file that is checked while it is used
 }
 
 impl Model {
@@ -164,7 +167,26 @@ impl Model {
             voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
         let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
-        Ok(Model { parts, shared_edges })
+        Ok(Model { parts, shared_edges, damage: Arc::default() })
+    }
+
+    /// The same, in a file that may turn out to be damaged.
+    fn watching(mut self, damage: Arc<Damage>) -> Self {
+        self.damage = damage;
+        self
+    }
+
+    /// An error if the model is checked while it is used ([`AnyModel::open`]), and something that was used is damaged.
+    ///
+    /// # Errors
+    /// [`Error::Data`].
+    #[inline]
+    pub fn undamaged(&self) -> Result<()> {
+        if !self.damage.is_found() {
+            return Ok(());
+        }
+        let got = "a block that does not match its checksum";
+        Err(Error::data(&*self.damage.file, 0, "an undamaged file", got))
     }
 
     /// Names of the labels.

@@ -4,9 +4,10 @@
 //! A row is a list of (label, weight), or, if it has many weights, stored whole: adding a whole row is a vector loop,
 //! several times as fast per weight as a list. Either way it is contiguous, so that adding it costs one memory access.
 
+use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::{Blob, prefetch};
+use crate::kernel::prefetch;
 use crate::label::LabelId;
 
 /// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
@@ -18,8 +19,8 @@ const WHOLE_PART: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub struct NodeWeights {
     labels: usize,
-    starts: Blob<u32>, // F + 1: where each row begins in `words`
-    words: Blob<u32>, // list rows: label, bits of the weight, label, ...; whole rows: L times the bits of a weight
+    starts: Checked<u32>, // F + 1: where each row begins in `words`
+    words: Checked<u32>, // list rows: label, bits of the weight, label, ...; whole rows: L times the bits of a weight
 }
 
 /// One row.
@@ -55,15 +56,19 @@ impl NodeWeights {
     /// order; otherwise, what is wrong.
     pub(super) fn from_arrays(
         labels: usize,
-        starts: Blob<u32>,
-        words: Blob<u32>,
+        starts: Checked<u32>,
+        words: Checked<u32>,
     ) -> std::result::Result<Self, &'static str> {
-        if starts.first() != Some(&0) || !rises_to(&starts, words.len()) {
+        if starts.is_watched() || words.is_watched() {
+            return Ok(NodeWeights { labels, starts, words }); // each row is checked when it is used
+        }
+        let (offsets, all) = (starts.raw(), words.raw());
+        if offsets.first() != Some(&0) || !rises_to(offsets, all.len()) {
             return Err("offsets of node weights that do not increase from 0 to their end");
         }
         let mut legal = true;
-        for (&start, &end) in starts.iter().zip(starts.iter().skip(1)) {
-            let row = &words[start as usize..end as usize];
+        for (&start, &end) in offsets.iter().zip(offsets.iter().skip(1)) {
+            let row = &all[start as usize..end as usize];
             if row.len() == labels {
                 legal &= row.iter().all(|&bits| is_finite(bits));
             } else if row.len() > labels || !row.len().is_multiple_of(2) {
@@ -85,7 +90,7 @@ impl NodeWeights {
 
     /// Where each row begins, and the rows.
     pub(super) fn arrays(&self) -> (&[u32], &[u32]) {
-        (&self.starts, &self.words)
+        (self.starts.whole(), self.words.whole())
     }
 
     /// Number of labels `L`.
@@ -95,7 +100,7 @@ impl NodeWeights {
 
     /// Number of features.
     pub fn features(&self) -> usize {
-        self.starts.len().saturating_sub(1)
+        self.starts.raw().len().saturating_sub(1)
     }
 
     /// Number of nonzero weights.
@@ -106,25 +111,34 @@ impl NodeWeights {
 
     /// The memory of the weights, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.starts) + size_of_val(&*self.words)
+        size_of_val(self.starts.raw()) + size_of_val(self.words.raw())
     }
 
     /// The weights of a feature.
     #[inline]
     pub fn row(&self, feature: FeatureId) -> Row<'_> {
-        let feature = feature as usize;
-        let words = &self.words[self.starts[feature] as usize..self.starts[feature + 1] as usize];
+        let words = self.words_of(feature as usize).unwrap_or_default();
         // Lists are shorter than L words: see `push`.
         if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
+    }
+
+    /// The words of a row; none if they are damaged.
+    #[inline]
+    fn words_of(&self, feature: usize) -> Option<&[u32]> {
+        let (start, end) = (*self.starts.get(feature)?, *self.starts.get(feature + 1)?);
+        self.words.part(start as usize..end as usize)
     }
 
     /// Prefetches the offset of a row or, if `near`, its first weights.
     #[inline]
     pub(crate) fn prefetch(&self, feature: FeatureId, near: bool) {
         if near {
-            prefetch(&self.words, self.starts[feature as usize] as usize);
+            prefetch(
+                self.words.raw(),
+                self.starts.raw().get(feature as usize).map_or(0, |&start| start as usize),
+            );
         } else {
-            prefetch(&self.starts, feature as usize);
+            prefetch(self.starts.raw(), feature as usize);
         }
     }
 
@@ -132,11 +146,19 @@ impl NodeWeights {
     #[inline]
     pub fn add_to(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
         match self.row(feature) {
+            // No label is out of range, unless a file with the right checksums says so.
             Row::List(list) if value == 1.0 => {
-                list.iter().for_each(|&[y, bits]| scores[y as usize] += f32::from_bits(bits));
+                for &[y, bits] in list {
+                    scores.get_mut(y as usize).into_iter().for_each(|score| *score += f32::from_bits(bits));
+                }
             }
             Row::List(list) => {
-                list.iter().for_each(|&[y, bits]| scores[y as usize] += value * f32::from_bits(bits));
+                for &[y, bits] in list {
+                    scores
+                        .get_mut(y as usize)
+                        .into_iter()
+                        .for_each(|score| *score += value * f32::from_bits(bits));
+                }
             }
             Row::Whole(bits) => {
                 scores.iter_mut().zip(bits).for_each(|(score, &bits)| *score += value * f32::from_bits(bits));

@@ -161,15 +161,16 @@ impl SegmentModel {
         let wrong = |got: &str| file.error("a model of segments", got);
         let nodes = NodeWeights::from_arrays(
             columns,
-            file.array(file::NODE_STARTS)?,
-            file.array(file::NODE_WEIGHTS)?,
+            file.array(file::NODE_STARTS)?.into(),
+            file.array(file::NODE_WEIGHTS)?.into(),
         );
         let edges = EdgeWeights::from_arrays(
             labels.len(),
             file.array(file::EDGE_STARTS)?,
             file.array(file::EDGE_WEIGHTS)?,
         );
-        let weights = NodeWeights::from_arrays(labels.len(), file.array(STARTS)?, file.array(WEIGHTS)?);
+        let weights =
+            NodeWeights::from_arrays(labels.len(), file.array(STARTS)?.into(), file.array(WEIGHTS)?.into());
         let extractor = file::read_extractor(file, name)?;
         let fits = |error: Error| file.error("parts that fit together", format!("this: {error}"));
         let parts = SegmentModelParts {

@@ -70,7 +70,9 @@ impl Scorer for Model {
 
     fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {
         self.extractor().extract(input, &mut memory.features)?;
-        model_lattice(self, &memory.features, &mut memory.scores)
+        let lattice = model_lattice(self, &memory.features, &mut memory.scores);
+        self.undamaged()?; // rather than what damage led to
+        lattice
     }
 
     fn members<'a>(

@@ -19,6 +19,71 @@ pub(crate) enum Take {
     Prefix(usize),
     /// `%suffix[row,column,length]`: its last characters.
     Suffix(usize),
+    /// The first characters, without capitals and digits: for feature sets without templates.
+    FoldedPrefix(usize),
+    /// The last characters, likewise.
+    FoldedSuffix(usize),
+}
+
+/// What must hold of a cell for a rule to make a feature: for feature sets without templates. Outside the sequence nothing
+/// holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// It is inside the sequence.
+    Inside,
+    /// It is the first of the sequence.
+    First,
+    /// It is a rare word.
+    Rare,
+    /// It begins with a capital.
+    Capital,
+    /// It is all capitals.
+    Capitals,
+    /// It contains a digit.
+    Digit,
+    /// It consists of digits and what may separate them.
+    Number,
+    /// It has neither letters nor digits.
+    Punctuation,
+    /// It contains a hyphen.
+    Hyphen,
+}
+
+impl Test {
+    /// Whether it depends on nothing but the text of the cell, and whether that is inside the sequence.
+    pub(crate) fn looks_at_cell_alone(self) -> bool {
+        self != Test::First
+    }
+
+    /// Whether it holds of the cell in the first column, `row` positions from `t`.
+    pub(super) fn holds(
+        self,
+        sequence: &Sequence,
+        t: isize,
+        row: isize,
+        is_rare: &impl Fn(&str) -> bool,
+    ) -> bool {
+        let Ok(at) = usize::try_from(t.saturating_add(row)) else { return false };
+        if at >= sequence.len() {
+            return false;
+        }
+        let word = sequence.cell(at, 0).unwrap_or("");
+        let all = |test: fn(char) -> bool| !word.is_empty() && word.chars().all(test);
+        match self {
+            Test::Inside => true,
+            Test::First => at == 0,
+            Test::Rare => is_rare(word),
+            Test::Capital => word.starts_with(char::is_uppercase),
+            Test::Capitals => all(char::is_uppercase),
+            Test::Digit => word.contains(char::is_numeric),
+            Test::Number => {
+                all(|c| c.is_numeric() || matches!(c, '.' | ',' | '-' | '/' | ':'))
+                    && word.contains(char::is_numeric)
+            }
+            Test::Punctuation => all(|c| !c.is_alphanumeric()),
+            Test::Hyphen => word.contains('-'),
+        }
+    }
 }
 
 impl Take {
@@ -36,36 +101,46 @@ impl Take {
             Take::Whole => out.extend_from_slice(cell.as_bytes()),
             Take::Folded => push_folded(cell, out),
             Take::Shape => push_shape(cell, out),
-            Take::Prefix(length) => return push_affix(prefixes(cell, length).last(), length, out),
-            Take::Suffix(length) => return push_affix(suffixes(cell, length).last(), length, out),
+            Take::Prefix(length) | Take::Suffix(length) => {
+                let affix = self.affix(cell, length);
+                return affix.inspect(|affix| out.extend_from_slice(affix.as_bytes())).is_some();
+            }
+            Take::FoldedPrefix(length) | Take::FoldedSuffix(length) => {
+                return self.affix(cell, length).inspect(|affix| push_folded(affix, out)).is_some();
+            }
         }
         true
     }
-}
 
-fn push_affix(longest: Option<(usize, &str)>, wanted: usize, out: &mut Vec<u8>) -> bool {
-    let affix = longest.filter(|&(length, _)| length == wanted);
-    affix.inspect(|(_, affix)| out.extend_from_slice(affix.as_bytes())).is_some()
+    /// The first or last characters, if there are as many.
+    fn affix(self, cell: &str, wanted: usize) -> Option<&str> {
+        let longest = match self {
+            Take::Suffix(_) | Take::FoldedSuffix(_) => suffixes(cell, wanted).last(),
+            _ => prefixes(cell, wanted).last(),
+        };
+        longest.filter(|&(length, _)| length == wanted).map(|(_, affix)| affix)
+    }
 }
 
 /// Appends what a macro takes from the cell `row` positions from `t`, or the name of the position outside the sequence.
-/// False if the cell is shorter than the affix.
+/// False if the cell is shorter than the affix. `t` itself may lie outside.
 pub(super) fn expand(
     sequence: &Sequence,
-    t: usize,
+    t: isize,
     (row, column, take): (isize, usize, Take),
     out: &mut Vec<u8>,
 ) -> bool {
-    match t.checked_add_signed(row) {
-        Some(at) if at < sequence.len() => return take.push(sequence.cell(at, column).unwrap_or(""), out),
-        Some(at) => push_boundary(b'+', at - sequence.len() + 1, out),
-        None => push_boundary(b'-', row.unsigned_abs() - t, out),
+    let at = t.saturating_add(row);
+    match usize::try_from(at) {
+        Ok(at) if at < sequence.len() => return take.push(sequence.cell(at, column).unwrap_or(""), out),
+        Ok(at) => push_boundary(b'+', at - sequence.len() + 1, out),
+        Err(_) => push_boundary(b'-', at.unsigned_abs(), out),
     }
     true
 }
 
 /// The name of the position `distance` outside the sequence.
-pub(crate) fn push_boundary(sign: u8, distance: usize, out: &mut Vec<u8>) {
+fn push_boundary(sign: u8, distance: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'_', b'B', sign]);
     let start = out.len();
     let mut rest = distance;

@@ -38,21 +38,22 @@
 mod cell;
 mod parse;
 
-pub(crate) use cell::{prefixes, push_boundary, push_folded, push_shape, suffixes};
+pub(crate) use cell::{Take, Test, push_folded, push_shape, suffixes};
 
 use crate::sequence::Sequence;
-use cell::Take;
 
 /// A piece of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Copied unchanged.
     Text(Box<[u8]>),
     /// Replaced by a cell, or what is taken from it.
     Cell { row: isize, column: usize, take: Take },
+    /// Nothing, if it holds; if not, there is no feature. No template has it.
+    If { row: isize, test: Test },
 }
 
-/// One line of a template.
+/// One line of a template, or one feature of a set that needs no template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     line: Box<str>,
@@ -89,6 +90,16 @@ impl Template {
 }
 
 impl Rule {
+    /// A rule that nobody wrote.
+    pub(crate) fn made(parts: impl Into<Box<[Part]>>) -> Self {
+        Rule { line: "".into(), parts: parts.into() }
+    }
+
+    /// Its parts, in the order in which they are expanded.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
     /// The rule as written.
     pub fn line(&self) -> &str {
         &self.line
@@ -96,7 +107,7 @@ impl Rule {
 
     /// True if the rule depends on the sequence; if not, it makes the same feature everywhere (a bare `B`).
     pub fn looks_at_input(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Cell { .. }))
+        self.parts.iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
     /// Number of columns a sequence must have.
@@ -110,12 +121,25 @@ impl Rule {
     /// than the affix it asks for.
     #[inline]
     pub fn expand(&self, sequence: &Sequence, t: usize, out: &mut Vec<u8>) -> bool {
+        self.expand_at(sequence, t as isize, &|_| false, out)
+    }
+
+    /// The same for a position that may lie outside the sequence, with what words are rare.
+    #[inline]
+    pub(crate) fn expand_at(
+        &self,
+        sequence: &Sequence,
+        t: isize,
+        is_rare: &impl Fn(&str) -> bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
         self.parts.iter().all(|part| match *part {
             Part::Text(ref text) => {
                 out.extend_from_slice(text);
                 true
             }
             Part::Cell { row, column, take } => cell::expand(sequence, t, (row, column, take), out),
+            Part::If { row, test } => test.holds(sequence, t, row, is_rare),
         })
     }
 

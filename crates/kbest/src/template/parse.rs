@@ -121,7 +121,7 @@ fn parse_macro_of_crfpp(text: &str) -> std::result::Result<(Part, &str), Mismatc
         "%x[row,column] alone (strictly as in CRF++), with a row from -8 to 8 and a column from 0";
     let found = parse_any_macro(text).filter(|(part, _)| match *part {
         Part::Cell { row, take, .. } => take == Take::Whole && row.abs() <= FARTHEST_OF_CRFPP,
-        Part::Text(_) => false,
+        Part::Text(_) | Part::If { .. } => false,
     });
     found.ok_or_else(|| (SHAPE, quoted(text)))
 }

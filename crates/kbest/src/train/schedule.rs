@@ -133,7 +133,7 @@ pub struct EpochEnd<'a, M> {
     /// How good the model is on the held-out data.
     pub held_out: Option<HeldOut>,
     /// The model, if it is the best so far on the held-out data.
-    pub best_model: Option<&'a M>,
+    pub best_model: Option<&'a Arc<M>>,
 }
 
 impl Schedule {
@@ -190,7 +190,7 @@ impl Schedule {
                     standing.since_best += 1;
                 }
             }
-            let end = EpochEnd { report, standing, held_out, best_model: best_model.as_deref() };
+            let end = EpochEnd { report, standing, held_out, best_model: best_model.as_ref() };
             on_epoch(&end, trainer)?;
         }
         Ok(standing)

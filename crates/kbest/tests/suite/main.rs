@@ -31,6 +31,7 @@ mod marginals;
 mod model_file;
 mod model_sections;
 mod one_best;
+mod opened_models;
 mod pipeline;
 mod segment_models;
 mod shards;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Sequences of two columns whose labels depend on the word and on the label before.
-fn data(seed: u64, valued: bool) -> Vec<Sequence> {
+pub(crate) fn data(seed: u64, valued: bool) -> Vec<Sequence> {
     const WORDS: [&str; 9] = ["der", "Über", "7.5", "x-1", "gehen", "ging", ".", "字", "USA"];
     let mut random = Random::new(seed);
     let mut sequences = Vec::new();
@@ -39,7 +39,7 @@ fn data(seed: u64, valued: bool) -> Vec<Sequence> {
     sequences
 }
 
-fn sources() -> Vec<FeatureSource> {
+pub(crate) fn sources() -> Vec<FeatureSource> {
     let template = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\r\r\nU\nB\nB1:%x[0,1]\nB2\n";
     let plain = "# comment\nU0:%x[0,0]\nB\n";
     let parse = |text| FeatureSource::Template(Template::parse(text, "template").unwrap());
@@ -52,7 +52,7 @@ fn sources() -> Vec<FeatureSource> {
 }
 
 /// A trained model of a source.
-fn trained(source: &FeatureSource) -> Model {
+pub(crate) fn trained(source: &FeatureSource) -> Model {
     let data = TrainingSet::new(&data(1, *source == FeatureSource::Items), source.clone(), 1).unwrap();
     let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default()).unwrap();
     for _ in 0..3 {
@@ -71,7 +71,7 @@ fn trained(source: &FeatureSource) -> Model {
     Model::new(parts).unwrap()
 }
 
-fn answers(model: Model) -> Vec<(Vec<u32>, f32)> {
+pub(crate) fn answers(model: Model) -> Vec<(Vec<u32>, f32)> {
     let mut tagger = Tagger::new(Arc::new(model));
     let mut answers = Vec::new();
     for sequence in data(2, false).iter().chain(&data(3, true)) {

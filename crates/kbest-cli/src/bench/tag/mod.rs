@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.repeat == 0 {
         return Err(Failure::Usage("--repeat: expected at least 1, got 0".into()));
     }
-    let model = match AnyModel::load(&arguments.model)? {
+    let model = match AnyModel::open(&arguments.model)? {
         AnyModel::Positions(model) => Arc::new(*model),
         AnyModel::Segments(model) => return segments::run(arguments, &model),
     };

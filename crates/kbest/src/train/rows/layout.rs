@@ -10,6 +10,7 @@
 use super::{Example, Observed};
 use crate::error::Result;
 use crate::feature::{Extractor, FeatureId};
+use crate::kernel::prefetch;
 use crate::label::LabelId;
 use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder};
 use crate::train::family::{Layout, Scope};
@@ -97,6 +98,19 @@ impl RowLayout {
     #[inline]
     pub(in crate::train) fn node_range(&self, feature: FeatureId) -> Range<usize> {
         self.row_starts[feature as usize]..self.row_starts[feature as usize + 1]
+    }
+
+    /// Prefetches where the weights of a node feature begin or, with a vector, their labels and their entries in it.
+    #[inline]
+    pub(super) fn prefetch(&self, feature: FeatureId, vector: Option<&[f64]>) {
+        match vector {
+            None => prefetch(&self.row_starts, feature as usize),
+            Some(vector) => {
+                let start = self.row_starts[feature as usize];
+                prefetch(&self.row_labels, start);
+                prefetch(vector, start);
+            }
+        }
     }
 
     /// The pairs that an edge feature has weights for, ascending.

@@ -42,11 +42,18 @@ impl RowWeights<f64> for RowPoint<'_> {
     }
 
     #[inline]
-    fn prefetch_nodes(&self, _feature: FeatureId, _near: bool) {}
+    fn prefetch_nodes(&self, feature: FeatureId, near: bool) {
+        self.layout.prefetch(feature, near.then_some(self.vector));
+    }
 
     #[inline]
     fn add_nodes(&self, feature: FeatureId, value: f64, scores: &mut [f64]) {
         let weights = &self.vector[self.layout.node_range(feature)];
+        if weights.len() == scores.len() {
+            // All labels: a vector loop.
+            scores.iter_mut().zip(weights).for_each(|(score, weight)| *score += value * weight);
+            return;
+        }
         for (&y, weight) in self.layout.row(feature).iter().zip(weights) {
             scores[y as usize] += value * weight;
         }
@@ -124,10 +131,18 @@ impl RowPoint<'_> {
 fn add_nodes(layout: &RowLayout, example: &Example, marginals: &Marginals<'_, f64>, gradient: &mut [f64]) {
     let features = &example.features;
     for t in 0..features.len() {
+        if t + 1 < features.len() {
+            // Where the labels of the rows are was looked up for the scores; their gradient lies elsewhere.
+            features.nodes(t + 1).iter().for_each(|&feature| layout.prefetch(feature, Some(gradient)));
+        }
         let posteriors = marginals.node(t);
         for (i, &feature) in features.nodes(t).iter().enumerate() {
             let scale = features.values(t).map_or(example.weight, |values| example.weight * values[i]);
             let row = &mut gradient[layout.node_range(feature)];
+            if row.len() == posteriors.len() {
+                row.iter_mut().zip(posteriors).for_each(|(g, posterior)| *g += scale * posterior);
+                continue;
+            }
             for (g, &y) in row.iter_mut().zip(layout.row(feature)) {
                 *g += scale * posteriors[y as usize];
             }
