@@ -110,7 +110,7 @@ impl NodeWeights {
     }
 
     /// The weights of a feature.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self, feature: FeatureId) -> Row<'_> {
         let feature = feature as usize;
         let words = &self.words[self.starts[feature] as usize..self.starts[feature + 1] as usize];
@@ -129,17 +129,42 @@ impl NodeWeights {
     }
 
     /// Adds the weights of a feature, times `value`, to a row of `L` scores.
-    #[inline]
+    #[inline(always)]
     pub fn add_to(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
         match self.row(feature) {
             Row::List(list) if value == 1.0 => {
-                list.iter().for_each(|&[y, bits]| scores[y as usize] += f32::from_bits(bits));
+                for &[y, bits] in list {
+                    scores[y as usize] += f32::from_bits(bits);
+                }
             }
             Row::List(list) => {
-                list.iter().for_each(|&[y, bits]| scores[y as usize] += value * f32::from_bits(bits));
+                for &[y, bits] in list {
+                    scores[y as usize] += value * f32::from_bits(bits);
+                }
             }
             Row::Whole(bits) => {
-                scores.iter_mut().zip(bits).for_each(|(score, &bits)| *score += value * f32::from_bits(bits));
+                for (score, &bits) in scores.iter_mut().zip(bits) {
+                    *score += value * f32::from_bits(bits);
+                }
+            }
+        }
+    }
+}
+
+impl NodeWeights {
+    /// Adds the positive weights of a feature to a row of `L` scores: what it can add at most, if it is not certain to occur.
+    #[inline(always)]
+    pub(crate) fn add_positive_to(&self, feature: FeatureId, scores: &mut [f32]) {
+        match self.row(feature) {
+            Row::List(list) => {
+                for &[y, bits] in list {
+                    scores[y as usize] += f32::from_bits(bits).max(0.0);
+                }
+            }
+            Row::Whole(bits) => {
+                for (score, &bits) in scores.iter_mut().zip(bits) {
+                    *score += f32::from_bits(bits).max(0.0);
+                }
             }
         }
     }
