@@ -7,24 +7,23 @@
 //! ```
 //!
 //! where `expected` stands for the segment's explicit score and `after` for everything that follows; both come from a
-//! [`LearnedEstimate`]. What can be proven is not left to it: `expected` is never more than the bound of the explicit score, and where
-//! explicit scores are dear and the admissible bound (`completions.rs`) is lower, that is the priority. The first complete segmentation that comes off the agenda is the answer (Druck, Narasimhan and Viola
+//! [`LearnedEstimate`]. What can be proven is not left to it: where the admissible bound (`completions.rs`) is lower, that is the
+//! priority. The first complete segmentation that comes off the agenda is the answer (Druck, Narasimhan and Viola
 //! 2007, lemma 3): if on some best segmentation no priority is too low by more than `delta`, the answer is at most `delta`
 //! worse. How often that holds was measured when the estimate was learned; the answer's
 //! [`Guarantee`] repeats it.
 //!
-//! **Cost.** `O(W L)` for each position where a segment begins that comes off the agenda, `O(1)` per segment on it, and
-//! explicit scores only for what comes off; where they are dear, the backward pass of the admissible bound before, `T L^2 + T W L` cheap
-//! steps. Estimates may be inconsistent, so a label may be entered again with a better score; after
+//! **Cost.** The backward pass of the admissible bound, `T L^2 + T W L` cheap steps; then `O(1)` per segment on the agenda, and
+//! explicit scores only for what comes off. Estimates may be inconsistent, so a label may be entered again with a better score; after
 //! `T W L` steps the search gives up, and the exact one is asked. **When not.** Where the answer must be the best one.
 
 use super::astar::{Item, Waiting};
-use super::completions::Completions;
+use super::completions::{Completions, Raise};
 use super::lattice::Explicit;
 use super::scores::SpanBounds;
 use super::{Guarantee, Segment, SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
-use crate::kernel::{Float, Loop, padded, run};
+use crate::kernel::{Float, padded, run};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
 use std::collections::BinaryHeap;
@@ -68,7 +67,7 @@ pub(super) struct Memory<S> {
     peak: Vec<f64>,     // (T + 1) x L: the best `inside` found
     began: Vec<u32>,    // (T + 1) x L: where that segment began
     explicit: Vec<f64>, // (T + 1) x L: its explicit score
-    reach: Vec<f64>,    // (T + 1) x L: node scores before, and what is expected to follow
+    reach: Vec<f64>,    // (T + 1) x L: all that depends on the end of a segment only
     ahead: Vec<f64>,    // T x L: the best that entering here is expected to lead to
     reached: Vec<bool>, // T: `ahead` is known
     buffer: Vec<S>,     // padded: one row of edges
@@ -93,7 +92,7 @@ impl<S: Float> Memory<S> {
         refill(&mut self.buffer, padded(labels), S::FORBIDDEN);
         let sums = &lattice.prepared().sums;
         self.reach.clear();
-        self.reach.extend((0..sums.len()).map(|i| sums[i] + estimate.after[i]));
+        self.reach.extend((0..sums.len()).map(|i| sums[i] + estimate.sums[i] + estimate.after[i]));
     }
 
     /// Enters a label, if that is better than before.
@@ -101,8 +100,7 @@ impl<S: Float> Memory<S> {
         &mut self,
         lattice: &SegmentLattice<'_, S>,
         estimate: &LearnedEstimate,
-        completions: Option<&Completions>,
-        bounds: &mut SpanBounds<S>,
+        completions: &Completions,
         s: usize,
         y: usize,
         entered: S,
@@ -117,21 +115,10 @@ impl<S: Float> Memory<S> {
         if !std::mem::replace(&mut self.reached[s], true) {
             let p = lattice.prepared();
             let ahead = &mut self.ahead[s * labels..][..labels];
-            run(Expect {
-                best: ahead,
-                reach: &self.reach[(s + 1) * labels..],
-                durations: &p.durations,
-                before: &estimate.sums[s * labels..],
-                sums: &estimate.sums[(s + 1) * labels..],
-                once: &estimate.once,
-                bounds: bounds.of_start(lattice, s),
-                without: !lattice.has_explicit(),
-            });
+            run(Raise { best: ahead, reach: &self.reach[(s + 1) * labels..], gains: &p.durations });
             for y in 0..labels {
-                ahead[y] -= p.opening()[s * labels + y];
-                if let Some(completions) = completions {
-                    ahead[y] = ahead[y].min(completions.after_enter[s * labels + y]);
-                }
+                ahead[y] -= p.opening()[s * labels + y] + estimate.sums[s * labels + y] + estimate.once[y];
+                ahead[y] = ahead[y].min(completions.after_enter[s * labels + y]);
             }
         }
         let entered = entered.to_f64();
@@ -139,43 +126,6 @@ impl<S: Float> Memory<S> {
             (entered + self.ahead[at], Item::Enter { at: s as u32, label: y as u32, entered });
         if priority != f64::NEG_INFINITY {
             self.agenda.push(Waiting { priority, item });
-        }
-    }
-}
-
-/// Raises `best[y]` to the largest `reach[d][y] + duration[d][y] + expected[d][y]`, where what is expected of the segment itself is at
-/// most its bound.
-struct Expect<'a, S> {
-    best: &'a mut [f64],
-    reach: &'a [f64],
-    durations: &'a [f64],
-    before: &'a [f64],
-    sums: &'a [f64],
-    once: &'a [f64],
-    bounds: &'a [S], // none: there is no bound
-    without: bool,   // segments have no scores of their own
-}
-
-impl<S: Float> Loop for Expect<'_, S> {
-    type Result = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let labels = self.best.len();
-        let rows = self.reach.chunks_exact(labels).zip(self.durations.chunks_exact(labels));
-        let rows = rows.zip(self.sums.chunks_exact(labels)).enumerate();
-        for (d, ((reach, durations), sums)) in rows {
-            let bounds = self.bounds.get(d * labels..(d + 1) * labels);
-            for y in 0..labels {
-                let expected = sums[y] - self.before[y] - self.once[y];
-                let most = match bounds {
-                    Some(bounds) => bounds[y].to_f64(),
-                    None if self.without => 0.0,
-                    None => f64::INFINITY,
-                };
-                let value = reach[y] + durations[y] + if most < expected { most } else { expected };
-                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
-            }
         }
     }
 }
@@ -195,14 +145,11 @@ pub(super) fn search<S: Float>(
     let (positions, labels) = (lattice.positions(), lattice.labels());
     memory.reset(lattice, estimate);
     bounds.reset(lattice);
-    // Where scores are cheap, finding out what can follow takes longer than asking for a few more of them.
-    let completions = (!lattice.cheap).then(|| {
-        completions.fill(lattice, bounds);
-        &*completions
-    });
+    completions.fill(lattice, bounds);
+    let completions = &*completions;
     let sums = &lattice.prepared().sums;
     for y in 0..labels {
-        memory.enter(lattice, estimate, completions, bounds, 0, y, lattice.enter_first(y), 0);
+        memory.enter(lattice, estimate, completions, 0, y, lattice.enter_first(y), 0);
     }
     let mut steps = positions * labels * (lattice.longest() + 1);
     while let Some(Waiting { item, .. }) = memory.agenda.pop() {
@@ -231,10 +178,8 @@ pub(super) fn search<S: Float>(
                         }
                     };
                     // The lower of what is expected and what is possible.
-                    let expected = memory.reach[at] + (estimate.sums[at] - less).min(most);
-                    let possible =
-                        completions.map_or(f64::INFINITY, |bound| most + sums[at] + bound.after_end[at]);
-                    let priority = inside + expected.min(possible);
+                    let possible = most + sums[at] + completions.after_end[at];
+                    let priority = inside + (memory.reach[at] - less).min(possible);
                     let item = Item::Segment { start: s as u32, end: r as u32, label, entered };
                     (priority != f64::NEG_INFINITY).then_some(Waiting { priority, item })
                 }));
@@ -269,7 +214,7 @@ pub(super) fn search<S: Float>(
                 with_edges!(lattice.chain(), |edges| {
                     let row = edges.row(r, y, &mut buffer);
                     for next in 0..labels {
-                        memory.enter(lattice, estimate, completions, bounds, r, next, score + row[next], y);
+                        memory.enter(lattice, estimate, completions, r, next, score + row[next], y);
                     }
                 });
                 memory.buffer = buffer;

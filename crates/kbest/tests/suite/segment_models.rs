@@ -445,7 +445,7 @@ fn every_decoder_finds_the_same_segments() {
         }
     }
     assert_eq!(taggers[2].0, "semi-viterbi");
-    assert!(2 * asked[1] < asked[0], "{asked:?}: bounds leave out most segments");
+    assert!(asked[1] < asked[0], "{asked:?}: bounds leave out segments");
 }
 
 /// Loads and, if that succeeds, tags.
