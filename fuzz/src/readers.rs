@@ -6,9 +6,17 @@ use kbest::decode::CATALOGUE;
 use kbest::feature::FeatureSource;
 use kbest::model::import;
 use kbest::pattern::Patterns;
+use kbest::scoring::SegmentModelMemory;
+use kbest::segment::{
+    Estimate, SEGMENT_CATALOGUE, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScores,
+    SegmentScratch,
+};
 use kbest::train::{Perceptron, PerceptronOptions, TrainingSet, load_checkpoint};
 use kbest::transition::Transitions;
-use kbest::{Decode, Decoder, Edges, Float, LabelSet, Lattice, Model, Scratch, Sequence, Tagger, Template};
+use kbest::{
+    Decode, Decoder, Edges, Float, LabelSet, Lattice, Model, Scratch, SegmentModel, Sequence, Tagger,
+    Template,
+};
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -16,8 +24,9 @@ use std::sync::Arc;
 pub type Target = fn(&[u8]);
 
 /// All of them, by the name of their corpus.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("model", model),
+    ("segment_model", segment_model),
     ("checkpoint", checkpoint),
     ("crfsuite", crfsuite),
     ("crfpp", crfpp),
@@ -30,6 +39,7 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("jsonl", jsonl),
     ("items", items),
     ("lattice", lattice),
+    ("segments", segments),
 ];
 
 /// Tags something with a model that could be read.
@@ -52,6 +62,30 @@ pub fn model(data: &[u8]) {
         if model.labels().len() < 1000 {
             use_model(model);
         }
+    }
+}
+
+/// A file of a model of segments. What it answers does not depend on the decoder, however strange its weights are.
+pub fn segment_model(data: &[u8]) {
+    let mut bytes = data.to_vec();
+    put_checksums_right(&mut bytes);
+    let Ok(model) = SegmentModel::from_bytes(&bytes, "fuzz") else { return };
+    let again = model.to_bytes().unwrap();
+    assert_eq!(again, SegmentModel::from_bytes(&again, "again").unwrap().to_bytes().unwrap());
+    if model.labels().len() >= 1000 {
+        return;
+    }
+    let mut sequence = Sequence::new();
+    for cells in [["(New", "1"], ["York,", "1"], ["", "2"], ["NY", "x"], ["10001", "x"]] {
+        sequence.push(cells);
+    }
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    if let Ok(lattice) = model.bounded_lattice(&sequence, &mut memory) {
+        drop(SegmentDecoder::SemiAstar(Estimate::Learned).decode(&lattice, 1, &mut scratch));
+    }
+    if let Ok(lattice) = model.lattice(&sequence, &mut memory) {
+        segments_agree(&lattice, 3);
+        drop(SegmentMarginals::new(&lattice).map(|marginals| marginals.log_partition()));
     }
 }
 
@@ -285,6 +319,95 @@ fn all_agree<S: Float>(lattice: &Lattice<'_, S>, k: usize) {
                         |paths: &[kbest::Path<S>]| paths.iter().map(|path| path.score).collect::<Vec<_>>();
                     assert_eq!(scores(&answer.paths), scores(&expected.paths), "{}", entry.name);
                     assert_eq!(answer.best().labels, expected.best().labels, "{}", entry.name);
+                }
+                (Err(expected), Err(error)) => assert_eq!(error, *expected, "{}", entry.name),
+                (expected, answer) => panic!("{}: {answer:?}, not {expected:?}", entry.name),
+            }
+        }
+    }
+}
+
+/// Scores of segments on demand, `T x W x L`, with bounds that are somewhat above some of them.
+struct OnDemand {
+    longest: usize,
+    labels: usize,
+    scores: Vec<f32>,
+}
+
+impl SegmentScores<f32> for OnDemand {
+    fn show(&self, start: usize, end: usize, see: &mut dyn FnMut(&[f32])) {
+        see(&self.scores[(start * self.longest + end - start - 1) * self.labels..][..self.labels]);
+    }
+
+    fn bound(&self, start: usize, rows: &mut [f32]) {
+        rows.copy_from_slice(&self.scores[start * self.longest * self.labels..][..rows.len()]);
+        rows.iter_mut().step_by(3).for_each(|bound| *bound = bound.max(*bound + 2.0));
+    }
+}
+
+/// Any lattice of segments, with all exact decoders.
+pub fn segments(data: &[u8]) {
+    let mut scores = Scores(data);
+    let (positions, labels, longest) =
+        (scores.byte() as usize % 8, 1 + scores.byte() as usize % 9, 1 + scores.byte() as usize % 8);
+    let (shape, k) = (scores.byte(), 1 + scores.byte() as usize % 9);
+    let Ok(edges) = Edges::dense(labels, scores.scores(labels * labels)) else { return };
+    let durations = scores.scores(longest * labels);
+    let (forbidden, boundary) = (scores.byte() as usize, scores.byte() as usize);
+    let nodes = scores.scores(positions * labels);
+    let explicit = scores.scores(positions * longest * labels);
+    let made = Lattice::new(nodes, &edges).and_then(|chain| {
+        let mut lattice = SegmentLattice::new(chain).with_longest(longest)?;
+        if shape & 1 == 1 {
+            lattice = lattice.with_durations(durations)?;
+        }
+        let most = explicit
+            .iter()
+            .filter(|score| score.is_finite())
+            .fold(0.0f32, |most, score| most.max(score.abs()));
+        let bounds = vec![most + 2.0; longest * labels];
+        lattice = match shape & 6 {
+            2 => lattice.with_scores(longest, explicit)?,
+            4 => lattice.with_score_function(bounds, most.into(), move |s, r, y| {
+                explicit[(s * longest + r - s - 1) * labels + y as usize]
+            })?,
+            6 => {
+                let rows = OnDemand { longest, labels, scores: explicit };
+                lattice.with_score_rows(bounds, most.into(), rows)?
+            }
+            _ => lattice,
+        };
+        if shape & 8 == 8 && positions > 0 {
+            let start = forbidden % positions;
+            lattice = lattice.forbid(start, start + 1 + forbidden / 8 % (positions - start), 0)?;
+        }
+        if shape & 16 == 16 && positions > 1 {
+            let boundary = 1 + boundary % (positions - 1);
+            lattice = if shape & 32 == 32 {
+                lattice.require_boundary(boundary)?
+            } else {
+                lattice.forbid_boundary(boundary)?
+            };
+        }
+        Ok(lattice)
+    });
+    if let Ok(lattice) = made {
+        segments_agree(&lattice, k);
+    }
+}
+
+fn segments_agree<S: Float>(lattice: &SegmentLattice<'_, S>, k: usize) {
+    let mut scratch = SegmentScratch::default();
+    for k in [1, k] {
+        let expected = SegmentDecoder::SemiViterbi.decode(lattice, k, &mut scratch);
+        for entry in SEGMENT_CATALOGUE.iter().filter(|entry| entry.exact) {
+            let decoder: SegmentDecoder = entry.name.parse().unwrap();
+            if decoder.supports(k).is_err() {
+                continue;
+            }
+            match (&expected, decoder.decode(lattice, k, &mut scratch)) {
+                (Ok(expected), Ok(answer)) => {
+                    assert_eq!(answer.segmentations, expected.segmentations, "{}", entry.name);
                 }
                 (Err(expected), Err(error)) => assert_eq!(error, *expected, "{}", entry.name),
                 (expected, answer) => panic!("{}: {answer:?}, not {expected:?}", entry.name),

@@ -391,7 +391,10 @@ fn killed_and_resumed(folder: &Folder, model: &str, options: &[&str]) -> String 
 fn a_killed_run_goes_on_to_the_same_model() {
     let folder = Folder::with_corpus(30, 1500);
     let dev = folder.path("test.tsv");
-    for options in [&["--epochs", "6"][..], &["--epochs", "6", "--dev", &dev, "--patience", "2"]] {
+    let of_segments = ["--algorithm", "semi", "--epochs", "6", "--features", "words"];
+    for options in
+        [&["--epochs", "6"][..], &["--epochs", "6", "--dev", &dev, "--patience", "2"], &of_segments]
+    {
         let whole = folder.train("train.tsv", "whole.kbest", options);
         let resumed = killed_and_resumed(&folder, "resumed.kbest", options);
         assert!(fs::read(&whole).unwrap() == fs::read(&resumed).unwrap(), "{options:?}");

@@ -12,9 +12,37 @@ mod common;
 use common::{Case, Numbers, Random, cast};
 use kbest::segment::{
     Guarantee, SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan,
-    SegmentScratch, Segmentation, segmentations,
+    SegmentScores, SegmentScratch, Segmentation, segmentations,
 };
 use kbest::{Edges, Error, Float, Lattice};
+
+/// Where the scores of single segments come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    Stored,
+    Function,
+    Rows,
+}
+
+/// Scores of segments as rows, with bounds that are the scores, or somewhat more for every third label.
+struct Rows<S> {
+    longest: usize,
+    labels: usize,
+    scores: Vec<S>, // T x W x L
+}
+
+impl<S: Float> SegmentScores<S> for Rows<S> {
+    fn show(&self, start: usize, end: usize, see: &mut dyn FnMut(&[S])) {
+        see(&self.scores[(start * self.longest + end - start - 1) * self.labels..][..self.labels]);
+    }
+
+    fn bound(&self, start: usize, rows: &mut [S]) {
+        rows.copy_from_slice(&self.scores[start * self.longest * self.labels..][..rows.len()]);
+        for (i, bound) in rows.iter_mut().enumerate().filter(|(i, _)| (start + i).is_multiple_of(3)) {
+            *bound = bound.larger(S::from_f64(bound.to_f64() + (i % 5) as f64));
+        }
+    }
+}
 
 /// Segments over a chain of the generator that all decoders share.
 #[derive(Debug, Clone)]
@@ -23,7 +51,7 @@ struct SegmentCase {
     boundaries: Option<[Vec<f64>; 2]>, // T x L each
     durations: Option<Vec<f64>>,
     explicit: Option<(usize, Vec<f64>)>, // longest; T x W x L
-    on_demand: bool,
+    demand: Demand,
     longest: Option<usize>,
     longest_of: Option<Vec<usize>>,
     forbidden: Vec<(usize, usize, u32)>,
@@ -90,7 +118,7 @@ impl SegmentCase {
             boundaries,
             durations,
             explicit,
-            on_demand: r.chance(0.5),
+            demand: [Demand::Stored, Demand::Stored, Demand::Function, Demand::Rows][r.below(4)],
             longest: r.chance(0.3).then(|| width(r)),
             longest_of: r.chance(0.2).then(|| (0..labels).map(|_| r.below(positions + 2)).collect()),
             forbidden: if some && r.chance(0.3) { (0..3).map(|_| span(r)).collect() } else { vec![] },
@@ -112,18 +140,20 @@ impl SegmentCase {
         }
         if let Some((longest, scores)) = &self.explicit {
             let (longest, scores) = (*longest, cast::<S>(scores));
-            lattice = if self.on_demand && positions > 0 {
+            lattice = if self.demand != Demand::Stored && positions > 0 {
                 let bounds: Vec<S> = (0..longest * labels)
                     .map(|i| {
                         let of_start = |s: usize| scores[s * longest * labels + i];
                         (0..positions).map(of_start).fold(S::FORBIDDEN, |a, b| a.larger(b))
                     })
                     .collect();
-                lattice
-                    .with_score_function(bounds, 20.0, move |s, r, y| {
+                match self.demand {
+                    Demand::Rows => lattice.with_score_rows(bounds, 20.0, Rows { longest, labels, scores }),
+                    _ => lattice.with_score_function(bounds, 20.0, move |s, r, y| {
                         scores[(s * longest + r - s - 1) * labels + y as usize]
-                    })
-                    .unwrap()
+                    }),
+                }
+                .unwrap()
             } else {
                 lattice.with_scores(longest, scores).unwrap()
             };

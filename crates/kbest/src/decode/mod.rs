@@ -66,7 +66,7 @@ pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
 pub(crate) use counters::Tally;
-pub(crate) use entries::best_entries;
+pub(crate) use entries::{best_entries, best_exits};
 pub(crate) use forward::StepBuffer;
 pub(crate) use shell::{Algorithm, Job};
 pub(crate) use trace_back::lowest_best;

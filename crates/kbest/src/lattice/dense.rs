@@ -118,6 +118,11 @@ impl<S: Float> DenseEdges<S> {
         &self.scores[p * self.stride..(p + 1) * self.stride]
     }
 
+    /// The transposed matrix, `L` rows (targets) of padded sources, if there are few enough labels.
+    pub(crate) fn padded_columns(&self) -> Option<&[S]> {
+        (self.labels <= COLUMNS_UP_TO).then(|| &self.columns.get_or_init(|| self.transposed())[..])
+    }
+
     fn transposed(&self) -> AlignedVec<S> {
         let mut columns = AlignedVec::filled(self.labels * self.stride, S::FORBIDDEN);
         for p in 0..self.labels {

@@ -115,7 +115,7 @@ impl NodeWeights {
     }
 
     /// The weights of a feature.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self, feature: FeatureId) -> Row<'_> {
         let words = self.words_of(feature as usize).unwrap_or_default();
         // Lists are shorter than L words: see `push`.
@@ -143,25 +143,47 @@ impl NodeWeights {
     }
 
     /// Adds the weights of a feature, times `value`, to a row of `L` scores.
-    #[inline]
+    #[inline(always)]
     pub fn add_to(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
         match self.row(feature) {
             // No label is out of range, unless a file with the right checksums says so.
             Row::List(list) if value == 1.0 => {
                 for &[y, bits] in list {
-                    scores.get_mut(y as usize).into_iter().for_each(|score| *score += f32::from_bits(bits));
+                    if let Some(score) = scores.get_mut(y as usize) {
+                        *score += f32::from_bits(bits);
+                    }
                 }
             }
             Row::List(list) => {
                 for &[y, bits] in list {
-                    scores
-                        .get_mut(y as usize)
-                        .into_iter()
-                        .for_each(|score| *score += value * f32::from_bits(bits));
+                    if let Some(score) = scores.get_mut(y as usize) {
+                        *score += value * f32::from_bits(bits);
+                    }
                 }
             }
             Row::Whole(bits) => {
-                scores.iter_mut().zip(bits).for_each(|(score, &bits)| *score += value * f32::from_bits(bits));
+                for (score, &bits) in scores.iter_mut().zip(bits) {
+                    *score += value * f32::from_bits(bits);
+                }
+            }
+        }
+    }
+
+    /// Adds the positive weights of a feature to a row of `L` scores: what it can add at most, if it is not certain to occur.
+    #[inline(always)]
+    pub(crate) fn add_positive_to(&self, feature: FeatureId, scores: &mut [f32]) {
+        match self.row(feature) {
+            Row::List(list) => {
+                for &[y, bits] in list {
+                    if let Some(score) = scores.get_mut(y as usize) {
+                        *score += f32::from_bits(bits).max(0.0);
+                    }
+                }
+            }
+            Row::Whole(bits) => {
+                for (score, &bits) in scores.iter_mut().zip(bits) {
+                    *score += f32::from_bits(bits).max(0.0);
+                }
             }
         }
     }

@@ -18,8 +18,9 @@
 use super::{EdgeWeights, NodeWeights};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
-use crate::feature::segment::{SegmentFeatures, SegmentKind};
+use crate::feature::segment::{Glance, SegmentFeatures, SegmentKind, Similar};
 use crate::feature::{Extractor, FeatureId};
+use crate::kernel::{Loop, run};
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
 use crate::marginal::Calibration;
@@ -70,7 +71,10 @@ pub struct SegmentModelParts {
 pub struct SegmentModel {
     parts: SegmentModelParts,
     shared_edges: Edges<f32>,
-    bounds: Vec<f32>, // W x L
+    bounds: Vec<f32>,     // W x L
+    similar: Vec<f32>, // steps x 64 x L: the most that similarity up to this step to a label, modulo 64, can add
+    slack: f32,        // of sums of weights
+    magnitudes: [f64; 2], // the largest |score of a length| and |bound|
     magnitude: f64,
 }
 
@@ -121,8 +125,12 @@ impl SegmentModel {
         }
         let shared = parts.edges.sum(parts.extractor.shared_edges())?;
         let shared_edges = allowed(shared, &parts.spelling)?;
-        let (bounds, magnitude) = bounds(&parts, longest);
-        Ok(SegmentModel { parts, shared_edges, bounds, magnitude })
+        let (bounds, magnitude, slack) = bounds(&parts, longest);
+        let similar = similar_bounds(&parts, slack);
+        let largest =
+            |scores: &[f32]| scores.iter().fold(0.0f64, |most, score| most.max(f64::from(score.abs())));
+        let magnitudes = [largest(&parts.durations), largest(&bounds)];
+        Ok(SegmentModel { parts, shared_edges, bounds, similar, slack, magnitudes, magnitude })
     }
 
     /// Names of the segment labels.
@@ -190,6 +198,17 @@ impl SegmentModel {
         &self.bounds
     }
 
+    /// Writes what the own features of the segments from `start` on never exceed: a row of labels for each length from 1 on, as many
+    /// as there is room for.
+    pub(crate) fn bound_segments(&self, glance: &Glance, start: usize, rows: &mut [f32]) {
+        run(BoundSegments { model: self, glance, start, rows });
+    }
+
+    /// The largest magnitudes of the scores of lengths and of [`SegmentModel::bounds`].
+    pub(crate) fn magnitudes(&self) -> [f64; 2] {
+        self.magnitudes
+    }
+
     /// What their absolute value never exceeds.
     pub fn magnitude(&self) -> f64 {
         self.magnitude
@@ -242,7 +261,7 @@ pub(crate) fn allowed<S: crate::kernel::Float>(mut edges: Edges<S>, spelling: &S
 /// have as many words as the segment has positions, so their best are found length by length; so are labels that texts are known
 /// for, and lexicons: where no known text has this length, they add nothing. The scores are sums in `f32` of as many terms as
 /// there are kinds and lexicons: `slack` covers their rounding.
-fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64) {
+fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64, f32) {
     let (labels, keys) = (parts.labels.len(), parts.features.keys());
     let mut of_any_length = vec![0.0f64; SegmentKind::NAMES.len() * labels]; // the best of each kind
     let mut of_length = vec![0.0f64; SegmentKind::NAMES.len() * longest * labels];
@@ -318,5 +337,77 @@ fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64) {
         };
         (kinds.map(best).sum::<f64>() + slack) as f32
     };
-    ((0..longest * labels).map(bound).collect(), magnitude)
+    // Features that may be there, and are not, add roundings of their own.
+    ((0..longest * labels).map(bound).collect(), magnitude, (2.0 * slack) as f32)
+}
+
+/// What the segments from one start on can score.
+struct BoundSegments<'a> {
+    model: &'a SegmentModel,
+    glance: &'a Glance,
+    start: usize,
+    rows: &'a mut [f32],
+}
+
+impl Loop for BoundSegments<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let BoundSegments { model, glance, start, rows } = self;
+        let (labels, parts) = (model.labels().len(), &model.parts);
+        let longest = rows.len() / labels;
+        // Most often the next word only adds labels to those that similar segments may have.
+        let (mut at, mut merged, mut last) = (0, 0, 0);
+        glance.similarities(start, longest, |similarity| {
+            let (before, rest) = rows.split_at_mut(at);
+            let row = &mut rest[..labels];
+            if at > 0 && similarity.steps == last {
+                row.copy_from_slice(&before[at - labels..]);
+            } else {
+                row.fill(model.slack);
+                (merged, last) = (0, similarity.steps);
+            }
+            if let Some(step) = similarity.steps.checked_sub(1) {
+                let of_step = &model.similar[step * FOLDED * labels..][..FOLDED * labels];
+                let mut new = similarity.labels & !merged;
+                while new != 0 {
+                    let most = &of_step[new.trailing_zeros() as usize * labels..][..labels];
+                    for y in 0..labels {
+                        row[y] = if most[y] > row[y] { most[y] } else { row[y] };
+                    }
+                    new &= new - 1;
+                }
+                merged = similarity.labels;
+            }
+            at += labels;
+        });
+        glance.features(&parts.features, start, longest, |length, id| {
+            parts.weights.add_positive_to(id, &mut rows[(length - 1) * labels..][..labels]);
+        });
+    }
+}
+
+/// Labels are told apart modulo this.
+const FOLDED: usize = 64;
+
+/// For each step of similarity and each label, modulo [`FOLDED`], of the known segment: the largest weights of this step and lower
+/// ones, or 0, and the slack.
+fn similar_bounds(parts: &SegmentModelParts, slack: f32) -> Vec<f32> {
+    let labels = parts.labels.len();
+    let mut best = vec![slack; Similar::STEPS * FOLDED * labels];
+    for step in 0..Similar::STEPS {
+        let (lower, here) = best.split_at_mut(step * FOLDED * labels);
+        if step > 0 {
+            here[..FOLDED * labels].copy_from_slice(&lower[(step - 1) * FOLDED * labels..]);
+        }
+        for label in 0..labels {
+            let Some(id) = parts.features.similar_feature(label, step) else { continue };
+            let row = &mut here[label % FOLDED * labels..][..labels];
+            for (y, weight) in parts.weights.row(id).iter() {
+                row[y as usize] = row[y as usize].max(weight + slack);
+            }
+        }
+    }
+    best
 }

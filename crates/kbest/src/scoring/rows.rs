@@ -160,6 +160,7 @@ fn score_nodes<S: Float>(
 }
 
 /// Sums the weights of a position's features.
+#[inline(always)]
 pub(super) fn score_position<S: Float>(
     weights: &impl RowWeights<S>,
     features: &FeatureBuffer,
@@ -167,7 +168,12 @@ pub(super) fn score_position<S: Float>(
     columns: &mut [S],
 ) {
     match features.values(t) {
-        None => features.nodes(t).iter().for_each(|&id| weights.add_nodes(id, S::from_f64(1.0), columns)),
+        // Plain loops: what a closure does may be compiled for the baseline (`kernel/compiled.rs`).
+        None => {
+            for &id in features.nodes(t) {
+                weights.add_nodes(id, S::from_f64(1.0), columns);
+            }
+        }
         Some(values) => {
             for (&id, &value) in features.nodes(t).iter().zip(values) {
                 weights.add_nodes(id, S::from_f64(value), columns);

@@ -6,13 +6,12 @@
 
 use super::rows::{self, RowWeights};
 use crate::error::{Error, Result};
-use crate::feature::segment::{SegmentFeatures, SegmentMemory};
+use crate::feature::segment::{Glance, SegmentMemory};
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::kernel::Float;
-use crate::label::LabelId;
+use crate::kernel::{Float, Loop, run};
 use crate::lattice::Edges;
-use crate::model::{LabelParts, NodeWeights, SegmentModel};
-use crate::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice};
+use crate::model::{LabelParts, SegmentModel};
+use crate::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores};
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -44,22 +43,41 @@ pub fn place_lattice<'a, S: Float, W: RowWeights<S>>(
     scores: &'a mut PlaceScores<S>,
     borders: [&'a [S]; 2],
 ) -> Result<SegmentLattice<'a, S>> {
-    let labels = weights.labels();
     let PlaceScores { columns, nodes, begin, end } = scores;
     for list in [&mut *nodes, begin, end] {
         list.clear();
     }
-    for t in 0..features.len() {
-        columns.clear();
-        columns.resize(3 * labels, S::ZERO);
-        rows::score_position(weights, features, t, columns);
-        nodes.extend_from_slice(&columns[..labels]);
-        begin.extend_from_slice(&columns[labels..2 * labels]);
-        end.extend_from_slice(&columns[2 * labels..]);
-    }
+    run(SumPlaces { weights, features, columns, places: [&mut *nodes, &mut *begin, &mut *end] });
     let chain =
         rows::over_edges(weights, features, nodes)?.with_borders(Some(borders[0]), Some(borders[1]))?;
     SegmentLattice::new(chain).with_boundaries(&begin[..], &end[..])
+}
+
+/// Sums the weights of all positions.
+struct SumPlaces<'s, S, W> {
+    weights: &'s W,
+    features: &'s FeatureBuffer,
+    columns: &'s mut Vec<S>,
+    places: [&'s mut Vec<S>; 3],
+}
+
+impl<S: Float, W: RowWeights<S>> Loop for SumPlaces<'_, S, W> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let SumPlaces { weights, features, columns, mut places } = self;
+        let labels = weights.labels();
+        for t in 0..features.len() {
+            columns.clear();
+            columns.resize(3 * labels, S::ZERO);
+            rows::score_position(weights, features, t, columns);
+            let [nodes, begin, end] = &mut places;
+            nodes.extend_from_slice(&columns[..labels]);
+            begin.extend_from_slice(&columns[labels..2 * labels]);
+            end.extend_from_slice(&columns[2 * labels..]);
+        }
+    }
 }
 
 /// Memory of a scorer of segments.
@@ -68,6 +86,7 @@ pub struct SegmentModelMemory {
     features: FeatureBuffer,
     scores: PlaceScores,
     asked: Mutex<AskedSegments>,
+    glance: Glance,
     bound: BoundMemory,
     estimate: LearnedEstimate,
 }
@@ -81,22 +100,34 @@ struct AskedSegments {
 }
 
 impl AskedSegments {
-    fn score(
-        &mut self,
-        features: &SegmentFeatures,
-        weights: &NodeWeights,
-        s: usize,
-        r: usize,
-        y: LabelId,
-    ) -> f32 {
+    fn row(&mut self, model: &SegmentModel, s: usize, r: usize) -> &[f32] {
         let AskedSegments { memory, rows, scores } = self;
+        let (features, weights) = (model.features(), model.weights());
         let row = *rows.entry((s as u32, r as u32)).or_insert_with(|| {
             let start = scores.len();
             scores.resize(start + weights.labels(), 0.0);
             features.visit(memory, s, r, None, |id| weights.add_to(id, 1.0, &mut scores[start..]));
             start
         });
-        scores[row + y as usize]
+        &scores[row..][..weights.labels()]
+    }
+}
+
+/// The segments of one sequence, as their own features score them.
+struct OwnScores<'a> {
+    model: &'a SegmentModel,
+    asked: &'a Mutex<AskedSegments>,
+    glance: &'a Glance,
+}
+
+impl SegmentScores<f32> for OwnScores<'_> {
+    fn show(&self, start: usize, end: usize, see: &mut dyn FnMut(&[f32])) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        see(asked.row(self.model, start, end));
+    }
+
+    fn bound(&self, start: usize, rows: &mut [f32]) {
+        self.model.bound_segments(self.glance, start, rows);
     }
 }
 
@@ -139,18 +170,21 @@ impl SegmentModel {
         asked.rows.clear();
         asked.scores.clear();
         self.features().prepare(sequence, &mut asked.memory)?;
-        let asked = &memory.asked;
+        self.features().glance(&asked.memory, &mut memory.glance);
+        let (asked, glance) = (&memory.asked, &memory.glance);
         let borders = [self.start(), self.end()];
         let lattice = place_lattice(self, &memory.features, &mut memory.scores, borders)?
-            .with_durations(self.durations())?
+            .with_checked_durations(self.durations(), self.magnitudes()[0])?
             .with_longest_by_label(self.longest().iter().map(|&longest| longest as usize).collect())?;
-        let score = move |s: usize, r: usize, y: LabelId| {
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.score(self.features(), self.weights(), s, r, y)
-        };
         let lattice = match self.features().keys().is_empty() {
             true => lattice,
-            false => lattice.with_score_function(self.bounds(), self.magnitude(), score)?.with_cheap_scores(),
+            false => {
+                let scores = OwnScores { model: self, asked, glance };
+                let largest = self.magnitudes()[1];
+                lattice
+                    .with_checked_rows(self.bounds(), largest, self.magnitude(), scores)?
+                    .with_cheap_scores()
+            }
         };
         match bound {
             None => Ok(lattice),
@@ -212,7 +246,7 @@ impl RowWeights for SegmentModel {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
         self.nodes().add_to(feature, value, columns);
     }

@@ -15,14 +15,13 @@
 
 use super::completions::Completions;
 use super::decoder::SegmentScratch;
-use super::funnel::{Asked, ask, asked_for};
+use super::funnel::{ask, asked_for, likely};
 use super::lattice::Explicit;
 use super::{SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::{EdgeScores, with_edges};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// What the search knows of completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,22 +108,26 @@ pub(super) fn search<S: Float>(
     counters: &mut SegmentCounters,
 ) -> Result<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
-    let SegmentScratch { forward, completions, .. } = scratch;
+    let on_demand = lattice.is_on_demand();
+    scratch.bounds.reset(lattice);
+    scratch.funnel.asked.clear();
+    let mut best = f64::NEG_INFINITY; // of a complete segmentation
     match estimate {
-        Estimate::None => completions.fill_uninformed(lattice),
-        Estimate::Admissible | Estimate::Learned => completions.fill(lattice),
+        Estimate::None => scratch.completions.fill_uninformed(lattice),
+        Estimate::Admissible | Estimate::Learned => {
+            scratch.completions.fill(lattice, &mut scratch.bounds);
+            if on_demand {
+                best = likely(lattice, scratch)?; // what is worse need not wait on the agenda
+            }
+        }
     }
-    let bounds = match &lattice.explicit {
-        Explicit::Function { bounds, .. } => Some(bounds),
-        _ => None,
-    };
+    let SegmentScratch { forward, completions, bounds, funnel, agenda, .. } = scratch;
     let Completions { after_enter, after_end, .. } = completions;
     let slack = lattice.rounding_slack();
     let sums = &lattice.prepared().sums;
     forward.reset(lattice);
-    let mut asked = Asked::default();
-    let mut agenda = BinaryHeap::new();
-    let mut best = f64::NEG_INFINITY; // of a complete segmentation
+    let asked = &mut funnel.asked;
+    agenda.clear();
     for y in 0..labels {
         let entered = lattice.enter_first(y);
         if !entered.is_forbidden() {
@@ -144,22 +147,23 @@ pub(super) fn search<S: Float>(
                 if entered < forward.entered[s * labels + y].to_f64() {
                     continue; // a better way in has been found since
                 }
+                let rows = bounds.of_start(lattice, s);
                 for r in s + 1..=positions.min(s + lattice.longest()) {
                     counters.segments += 1;
                     let (entered_with, at) = (S::from_f64(entered), r * labels + y);
-                    let (inside, more) = match bounds {
-                        Some(bounds) => {
+                    let (inside, more) = match on_demand {
+                        true => {
                             let inside = lattice.inside_without_explicit(entered_with, s, r, y);
-                            (inside, bounds[(r - s - 1) * labels + y].to_f64())
+                            (inside, rows[(r - s - 1) * labels + y].to_f64())
                         }
-                        None => (lattice.inside(entered_with, s, r, y), 0.0),
+                        false => (lattice.inside(entered_with, s, r, y), 0.0),
                     };
                     let priority = inside + more + sums[at] + after_end[at];
                     // Bound: as above.
                     if priority < best - slack || priority == f64::NEG_INFINITY {
                         continue;
                     }
-                    if bounds.is_some() {
+                    if on_demand {
                         let item = Item::Segment { start: at_start, end: r as u32, label, entered };
                         agenda.push(Waiting { priority, item });
                     } else if inside > forward.peak[at] {
@@ -173,7 +177,7 @@ pub(super) fn search<S: Float>(
                 if entered < forward.entered[s * labels + y].to_f64() {
                     continue;
                 }
-                let explicit = ask(lattice, &mut asked, s, r, y);
+                let explicit = ask(lattice, asked, s, r, y);
                 let inside = lattice.inside_without_explicit(S::from_f64(entered), s, r, y) + explicit;
                 if inside > forward.peak[r * labels + y] {
                     forward.peak[r * labels + y] = inside;
@@ -200,6 +204,10 @@ pub(super) fn search<S: Float>(
                             *known = entered;
                             let entered = entered.to_f64();
                             let priority = entered + after_enter[r * labels + next];
+                            // Bound: as above.
+                            if priority < best - slack {
+                                continue;
+                            }
                             let item = Item::Enter { at, label: next as u32, entered };
                             agenda.push(Waiting { priority, item });
                         }
@@ -210,14 +218,10 @@ pub(super) fn search<S: Float>(
     }
     counters.explicit += match &lattice.explicit {
         Explicit::None => 0,
-        Explicit::Function { .. } => asked.len() as u64,
+        Explicit::Function { .. } | Explicit::Rows { .. } => asked.len() as u64,
         Explicit::Array { .. } => counters.segments, // and all of them in the backward pass
     };
     forward.trace(lattice, |inside, s, r, y| {
-        if lattice.is_on_demand() {
-            inside + asked_for(&asked, s, r, y)
-        } else {
-            lattice.plus_explicit(inside, s, r, y)
-        }
+        if on_demand { inside + asked_for(asked, s, r, y) } else { lattice.plus_explicit(inside, s, r, y) }
     })
 }

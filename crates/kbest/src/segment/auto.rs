@@ -26,8 +26,8 @@ pub struct SegmentFacts {
 }
 
 /// With fewer segments than this, computing all scores takes less time than finding out which of them matter, if each is
-/// cheap (measured on records of 5 to 308 segments: benchmarks/bounds.md).
-const FEW_SEGMENTS: usize = 250;
+/// cheap: for one segmentation, and for several, whose floor is lower (measured: benchmarks/segments.md).
+const FEW_SEGMENTS: [usize; 2] = [4, 250];
 
 impl SegmentFacts {
     /// How many segments there are, labels apart.
@@ -61,7 +61,8 @@ impl SegmentPlan {
 
     /// A pure function of the facts.
     pub fn choose(facts: SegmentFacts) -> Self {
-        let all_scores = facts.on_demand && facts.cheap && facts.segments() < FEW_SEGMENTS;
+        let few = FEW_SEGMENTS[usize::from(facts.k > 1)];
+        let all_scores = facts.on_demand && facts.cheap && facts.segments() < few;
         let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 4 * BLOCK);
         let decoder = match () {
             () if all_scores => SegmentDecoder::SemiViterbiSimd,
@@ -123,12 +124,13 @@ mod tests {
         };
         assert_eq!(plan(7, 7, true, 1).facts.segments(), 28);
         assert_eq!(plan(22, 8, true, 1).facts.segments(), 22 * 8 - 28);
-        assert_eq!(plan(7, 7, true, 1).decoder, SegmentDecoder::SemiViterbiSimd);
+        assert_eq!(plan(7, 7, true, 1).decoder, SegmentDecoder::SemiFunnel);
+        assert_eq!(plan(2, 2, true, 1).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(7, 7, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
         assert_eq!(plan(30, 30, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
         assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiFunnel);
         assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiFunnel);
-        assert!(plan(7, 7, true, 1).explain().contains("all their scores"));
+        assert!(plan(2, 2, true, 1).explain().contains("all their scores"));
     }
 }

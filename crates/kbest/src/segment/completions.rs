@@ -2,18 +2,20 @@
 //!
 //! ```text
 //! after_end[r][p]   = max over y of (edge[r][p][y] + after_enter[r][y])            after_end[T][y] = end[y]
-//! after_enter[s][y] = max over r of (node[s..r][y] + duration[r-s][y] + bound[r-s][y] + after_end[r][y])
+//! after_enter[s][y] = max over r of (node[s..r][y] + duration[r-s][y] + bound[s][r][y] + after_end[r][y])
 //! ```
 //!
-//! `bound[d][y]` is what no explicit score of that length and label exceeds, so nothing is computed for a single segment.
-//! Explicit scores in memory are taken as they are: then, and without any, these are the true completions.
+//! `bound[s][r][y]` is what the explicit score of that segment cannot exceed, by its length or as far as a cheap look at it
+//! tells (`scores.rs`). Explicit scores in memory are taken as they are: then, and without any, these are the true completions.
 //!
 //! **Why safe.** Each term is replaced by one that is not smaller; what is forbidden besides is ignored. Sums are added in
 //! another order than the judge's, so users allow for [`SegmentLattice::rounding_slack`]. **Cost.** `T L^2 + T W L` with vectors; two tables of `T L`.
 
 use super::SegmentLattice;
 use super::lattice::Explicit;
-use crate::kernel::{Float, Loop, padded, run};
+use super::scores::SpanBounds;
+use crate::decode::best_exits;
+use crate::kernel::{AlignedVec, Float, Loop, padded, run};
 use crate::lattice::{EdgeScores, Shape, with_edges};
 
 /// Upper bounds of what follows.
@@ -22,27 +24,21 @@ pub(super) struct Completions {
     pub after_end: Vec<f64>, // (T + 1) x L: after a segment that ends here with this label; the first row is not used
     pub after_enter: Vec<f64>, // T x L: after this label was entered here
     reach: Vec<f64>,         // (T + 1) x L: after_end with the node scores before it
-    gains: Vec<f64>,         // W x L: duration and bound
 }
 
 impl Completions {
     /// The backward pass.
-    pub(super) fn fill<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>) {
+    pub(super) fn fill<S: Float>(&mut self, lattice: &SegmentLattice<'_, S>, bounds: &mut SpanBounds<S>) {
         let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
         let p = lattice.prepared();
         self.reset(positions, labels);
-        self.gains.clear();
-        self.gains.extend_from_slice(&p.durations);
-        if let Explicit::Function { bounds, .. } = &lattice.explicit {
-            self.gains.iter_mut().zip(bounds.iter()).for_each(|(gain, bound)| *gain += bound.to_f64());
-        }
         for y in 0..labels {
             let end = lattice.chain.end().map_or(0.0, |end| end[y].to_f64());
             self.after_end[positions * labels + y] = end;
             self.reach[positions * labels + y] = end + p.sums[positions * labels + y];
         }
-        let mut entered = vec![S::FORBIDDEN; padded(labels)];
-        let mut buffer = vec![S::FORBIDDEN; padded(labels)];
+        let [mut entered, mut exits, mut buffer] =
+            [(); 3].map(|()| AlignedVec::filled(padded(labels), S::FORBIDDEN));
         for s in (0..positions).rev().filter(|&s| !p.closed[s]) {
             let reach = &mut self.reach[(s + 1) * labels..];
             let window = longest.min(positions - s) * labels;
@@ -53,13 +49,15 @@ impl Completions {
                 }
             }
             let best = &mut self.after_enter[s * labels..][..labels];
-            let (reach, gains) = (&reach[..window], &self.gains[..]);
-            match &lattice.explicit {
-                Explicit::Array { longest, scores } => {
-                    let scores = &scores[s * longest * labels..][..window];
-                    run(RaiseExplicit { best: &mut *best, reach, gains, scores });
-                }
-                _ => run(Raise { best: &mut *best, reach, gains }),
+            let (reach, gains) = (&reach[..window], &p.durations[..]);
+            let scores = match &lattice.explicit {
+                Explicit::None => None,
+                Explicit::Array { longest, scores } => Some(&scores[s * longest * labels..][..window]),
+                Explicit::Function { .. } | Explicit::Rows { .. } => Some(bounds.of_start(lattice, s)),
+            };
+            match scores {
+                Some(scores) => run(RaiseExplicit { best: &mut *best, reach, gains, scores }),
+                None => run(Raise { best: &mut *best, reach, gains }),
             }
             for y in 0..labels {
                 best[y] -= p.opening()[s * labels + y];
@@ -68,14 +66,13 @@ impl Completions {
             if s == 0 {
                 break;
             }
-            with_edges!(lattice.chain, |edges| {
-                for before in 0..labels {
-                    let row = edges.row(s, before, &mut buffer);
-                    let after = S::max_of_sum(row, &entered).to_f64();
-                    self.after_end[s * labels + before] = after;
-                    self.reach[s * labels + before] = after + p.sums[s * labels + before];
-                }
-            });
+            exits.fill(S::FORBIDDEN);
+            best_exits(&lattice.chain, s, &entered, &mut exits, &mut buffer);
+            for before in 0..labels {
+                let after = exits[before].to_f64();
+                self.after_end[s * labels + before] = after;
+                self.reach[s * labels + before] = after + p.sums[s * labels + before];
+            }
         }
     }
 
@@ -177,7 +174,9 @@ fn bounds_of_explicit<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
     let count = lattice.longest() * labels;
     match &lattice.explicit {
         Explicit::None => vec![],
-        Explicit::Function { bounds, .. } => bounds[..count].iter().map(|bound| bound.to_f64()).collect(),
+        Explicit::Function { bounds, .. } | Explicit::Rows { bounds, .. } => {
+            bounds[..count].iter().map(|bound| bound.to_f64()).collect()
+        }
         Explicit::Array { longest, scores } => {
             let mut largest = vec![f64::NEG_INFINITY; count];
             for (s, rows) in scores.chunks_exact(longest * labels).enumerate() {

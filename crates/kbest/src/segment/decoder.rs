@@ -6,6 +6,7 @@ use super::forward::Forward;
 use super::lattice::spans;
 use super::lengths::{Convolved, Lengths};
 use super::pushed::Pushed;
+use super::scores::SpanBounds;
 use super::{
     Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentLattice, SegmentPlan, Segmentation,
 };
@@ -13,6 +14,7 @@ use super::{astar, funnel, learned, semi_viterbi};
 use crate::decode::Answers;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -93,6 +95,9 @@ pub struct SegmentScratch<S: Float> {
     pub(super) lengths: Lengths,
     pub(super) peaks: Vec<f64>,
     pub(super) completions: Completions,
+    pub(super) bounds: SpanBounds<S>,
+    pub(super) funnel: funnel::Memory,
+    pub(super) agenda: BinaryHeap<astar::Waiting>,
     learned: learned::Memory<S>,
 }
 
@@ -162,8 +167,8 @@ impl SegmentDecoder {
                                   use the estimate admissible, or `kbest learn-bound` and `kbest tag --bound learned`";
                     return Err(Error::Unsupported { decoder: self.name(), reason: reason.into() });
                 };
-                let SegmentScratch { completions, learned: memory, .. } = &mut *scratch;
-                match learned::search(lattice, estimate, completions, memory, &mut counters)? {
+                let SegmentScratch { completions, bounds, learned: memory, .. } = &mut *scratch;
+                match learned::search(lattice, estimate, completions, bounds, memory, &mut counters)? {
                     Some(found) => {
                         guarantee = if lattice.as_learned { estimate.guarantee } else { Guarantee::None };
                         vec![found]

@@ -96,13 +96,8 @@ impl<S: Float> Forward<S> {
         lattice: &SegmentLattice<'_, S>,
         explicit: impl Fn(f64, usize, usize, usize) -> f64,
     ) -> Result<Segmentation<S>> {
-        let (mut end, labels) = (lattice.positions(), lattice.labels());
-        let scores = |r: usize| (0..labels).map(move |y| (y as LabelId, self.score(lattice, r, y)));
-        let lasts = scores(end).map(|(y, score)| (y, lattice.chain().with_end_score(score, y as usize)));
-        let (mut label, score) = lowest_best(lasts).ok_or(Error::NoPath)?;
-        let mut segments = vec![];
-        loop {
-            let y = label as usize;
+        let labels = lattice.labels();
+        self.trace_starts(lattice, |end, y| {
             let peak = self.peak[end * labels + y];
             let attains = |&s: &usize| {
                 let inside = lattice.inside_without_explicit(self.entered[s * labels + y], s, end, y);
@@ -110,7 +105,27 @@ impl<S: Float> Forward<S> {
             };
             // The shortest first. Forward scores that a search left unfinished are too low, so they attain nothing.
             let start = (end.saturating_sub(lattice.longest())..end).rev().find(attains);
-            let start = start.expect("the peak is one of these sums");
+            start.expect("the peak is one of these sums")
+        })
+    }
+
+    /// The same if it is known where the shortest best segment with this end and label starts.
+    ///
+    /// # Errors
+    /// [`Error::NoPath`] if all are forbidden.
+    pub(super) fn trace_starts(
+        &self,
+        lattice: &SegmentLattice<'_, S>,
+        start_of: impl Fn(usize, usize) -> usize,
+    ) -> Result<Segmentation<S>> {
+        let (mut end, labels) = (lattice.positions(), lattice.labels());
+        let scores = |r: usize| (0..labels).map(move |y| (y as LabelId, self.score(lattice, r, y)));
+        let lasts = scores(end).map(|(y, score)| (y, lattice.chain().with_end_score(score, y as usize)));
+        let (mut label, score) = lowest_best(lasts).ok_or(Error::NoPath)?;
+        let mut segments = vec![];
+        loop {
+            let y = label as usize;
+            let start = start_of(end, y);
             segments.push(Segment { start, end, label });
             if start == 0 {
                 break;

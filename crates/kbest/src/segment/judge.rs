@@ -107,15 +107,21 @@ impl<S: Float> SegmentLattice<'_, S> {
     #[inline]
     pub(super) fn inside_without_explicit(&self, entered: S, s: usize, r: usize, y: usize) -> f64 {
         let (p, labels) = (self.prepared(), self.labels());
-        let early = p.earliest.as_ref().is_some_and(|earliest| (s as u32) < earliest[r * labels + y]);
-        let closed = p.closed[s] || p.closed[r];
-        if early || closed || entered.is_forbidden() || self.is_forbidden_span(s, r, y) {
+        if entered.is_forbidden() || !self.may_be(s, r, y) {
             return f64::NEG_INFINITY;
         }
         match p.durations.get((r - s - 1) * labels + y) {
             Some(duration) => (entered.to_f64() - p.opening()[s * labels + y]) + duration,
             None => f64::NEG_INFINITY,
         }
+    }
+
+    /// Whether no constraint and no forbidden position is in the way of this segment; its length may be.
+    #[inline]
+    pub(super) fn may_be(&self, s: usize, r: usize, y: usize) -> bool {
+        let p = self.prepared();
+        let early = p.earliest.as_ref().is_some_and(|earliest| (s as u32) < earliest[r * self.labels() + y]);
+        !(early || p.closed[s] || p.closed[r] || self.is_forbidden_span(s, r, y))
     }
 
     /// Node scores, boundaries and duration of a segment; what is forbidden counts 0.

@@ -2,6 +2,7 @@
 
 use super::judge::Prepared;
 use super::learned::LearnedEstimate;
+use super::scores::SegmentScores;
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::label::LabelId;
@@ -28,6 +29,11 @@ pub(super) enum Explicit<'a, S> {
         bounds: Held<'a, [S]>,
         score: Arc<SegmentFunction<'a, S>>,
     },
+    /// The same for all labels at once, with closer bounds.
+    Rows {
+        bounds: Held<'a, [S]>,
+        scores: Arc<dyn SegmentScores<S> + 'a>,
+    },
 }
 
 impl<S> fmt::Debug for Explicit<'_, S> {
@@ -36,6 +42,7 @@ impl<S> fmt::Debug for Explicit<'_, S> {
             Explicit::None => "None",
             Explicit::Array { .. } => "Array",
             Explicit::Function { .. } => "Function",
+            Explicit::Rows { .. } => "Rows",
         })
     }
 }
@@ -137,6 +144,15 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         self.changed().in_range()
     }
 
+    /// The same for durations that were checked before; the largest of them has this magnitude.
+    #[cfg(feature = "text")]
+    pub(crate) fn with_checked_durations(mut self, durations: &'a [S], magnitude: f64) -> Result<Self> {
+        self.magnitudes[0] = magnitude;
+        self.longest = self.longest.min(durations.len() / self.labels());
+        self.durations = Some(durations.into());
+        self.changed().in_range()
+    }
+
     /// Sets a score for each segment, `T x W x L` row-major: `scores[(start * W + length - 1) * L + label]`. No segment is
     /// longer than `W`; what lies beyond the end of the sequence is not read.
     ///
@@ -183,23 +199,69 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         score: impl Fn(usize, usize, LabelId) -> S + Send + Sync + 'a,
     ) -> Result<Self> {
         let bounds = bounds.into();
-        let (longest, largest) = self.check_rows("bounds of segment scores", &bounds)?;
+        let largest = self.check_bounds(&bounds, magnitude)?;
+        self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
+        self.on_demand(magnitude, largest)
+    }
+
+    /// The same for scores that are computed for all labels at once and have closer bounds: see [`SegmentScores`].
+    ///
+    /// # Errors
+    /// As [`SegmentLattice::with_score_function`].
+    pub fn with_score_rows(
+        mut self,
+        bounds: impl Into<Held<'a, [S]>>,
+        magnitude: f64,
+        scores: impl SegmentScores<S> + 'a,
+    ) -> Result<Self> {
+        let bounds = bounds.into();
+        let largest = self.check_bounds(&bounds, magnitude)?;
+        self.explicit = Explicit::Rows { bounds, scores: Arc::new(scores) };
+        self.on_demand(magnitude, largest)
+    }
+
+    /// The same with bounds that were checked before; the largest of them has this magnitude.
+    #[cfg(feature = "text")]
+    pub(crate) fn with_checked_rows(
+        mut self,
+        bounds: &'a [S],
+        largest: f64,
+        magnitude: f64,
+        scores: impl SegmentScores<S> + 'a,
+    ) -> Result<Self> {
+        self.longest = self.longest.min(bounds.len() / self.labels());
+        self.explicit = Explicit::Rows { bounds: bounds.into(), scores: Arc::new(scores) };
+        self.on_demand(magnitude, largest)
+    }
+
+    /// The same lattice with no scores of single segments: what decoding costs without them, and what it answers then.
+    #[must_use]
+    pub fn without_scores(mut self) -> Self {
+        self.explicit = Explicit::None;
+        self.magnitudes[1] = 0.0;
+        self.changed()
+    }
+
+    /// The largest magnitude of bounds by length; segments become no longer than they say.
+    fn check_bounds(&mut self, bounds: &[S], magnitude: f64) -> Result<f64> {
+        let (longest, largest) = self.check_rows("bounds of segment scores", bounds)?;
         if !(magnitude.is_finite() && magnitude >= 0.0) {
-            return Err(Error::argument(
-                "magnitude of segment scores",
-                "a finite number of at least 0",
-                magnitude,
-            ));
+            let expected = "a finite number of at least 0";
+            return Err(Error::argument("magnitude of segment scores", expected, magnitude));
         }
         self.longest = self.longest.min(longest);
-        self.explicit = Explicit::Function { bounds, score: Arc::new(score) };
-        self.magnitudes[1] = magnitude.max(largest); // bounds are added up like scores, so their sums must be in range, too
+        Ok(largest)
+    }
+
+    /// Bounds are added up like scores, so their sums must be in range, too.
+    fn on_demand(mut self, magnitude: f64, largest: f64) -> Result<Self> {
+        self.magnitudes[1] = magnitude.max(largest);
         let mut checked = self.changed().in_range()?;
         checked.magnitudes[1] = magnitude;
         Ok(checked)
     }
 
-    /// Says that the function of [`SegmentLattice::with_score_function`] takes a microsecond or so. Of a short sequence
+    /// Says that a score of [`SegmentLattice::with_score_function`] or [`SegmentLattice::with_score_rows`] takes a microsecond or so. Of a short sequence
     /// [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of finding out which of them
     /// matter.
     pub fn with_cheap_scores(mut self) -> Self {
@@ -338,6 +400,19 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
                 );
                 score
             }
+            Explicit::Rows { scores, .. } => {
+                let mut score = S::ZERO;
+                scores.show(start, end, &mut |row| score = row[label as usize]);
+                score
+            }
+        }
+    }
+
+    /// What no score of a segment exceeds by its length and label, `W x L`, if scores are computed on demand.
+    pub(super) fn bounds_by_length(&self) -> Option<&[S]> {
+        match &self.explicit {
+            Explicit::None | Explicit::Array { .. } => None,
+            Explicit::Function { bounds, .. } | Explicit::Rows { bounds, .. } => Some(bounds),
         }
     }
 
@@ -348,7 +423,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
 
     /// Whether these are computed on demand.
     pub fn is_on_demand(&self) -> bool {
-        matches!(self.explicit, Explicit::Function { .. })
+        self.bounds_by_length().is_some()
     }
 }
 

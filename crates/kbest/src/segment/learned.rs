@@ -20,6 +20,7 @@
 use super::astar::{Item, Waiting};
 use super::completions::{Completions, Raise};
 use super::lattice::Explicit;
+use super::scores::SpanBounds;
 use super::{Guarantee, Segment, SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::kernel::{Float, padded, run};
@@ -137,12 +138,14 @@ pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: &LearnedEstimate,
     completions: &mut Completions,
+    bounds: &mut SpanBounds<S>,
     memory: &mut Memory<S>,
     counters: &mut SegmentCounters,
 ) -> Result<Option<Segmentation<S>>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     memory.reset(lattice, estimate);
-    completions.fill(lattice);
+    bounds.reset(lattice);
+    completions.fill(lattice, bounds);
     let completions = &*completions;
     let sums = &lattice.prepared().sums;
     for y in 0..labels {
@@ -161,6 +164,7 @@ pub(super) fn search<S: Float>(
                     continue; // a better way in has been found since
                 }
                 let less = estimate.sums[s * labels + y] + estimate.once[y];
+                let rows = bounds.of_start(lattice, s);
                 let ends = s + 1..=positions.min(s + lattice.longest());
                 counters.segments += ends.clone().count() as u64;
                 memory.agenda.extend(ends.filter_map(|r| {
@@ -169,7 +173,9 @@ pub(super) fn search<S: Float>(
                     let most = match &lattice.explicit {
                         Explicit::None => 0.0,
                         Explicit::Array { .. } => f64::INFINITY,
-                        Explicit::Function { bounds, .. } => bounds[(r - s - 1) * labels + y].to_f64(),
+                        Explicit::Function { .. } | Explicit::Rows { .. } => {
+                            rows[(r - s - 1) * labels + y].to_f64()
+                        }
                     };
                     // The lower of what is expected and what is possible.
                     let possible = most + sums[at] + completions.after_end[at];

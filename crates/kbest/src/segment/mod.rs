@@ -42,6 +42,7 @@ mod learned;
 mod lengths;
 mod marginal;
 mod pushed;
+mod scores;
 mod semi_viterbi;
 
 pub use astar::Estimate;
@@ -56,6 +57,7 @@ pub use lattice::SegmentLattice;
 pub use lazy::{Segmentations, segmentations};
 pub use learned::LearnedEstimate;
 pub use marginal::SegmentMarginals;
+pub use scores::SegmentScores;
 
 use crate::label::LabelId;
 use std::fmt;

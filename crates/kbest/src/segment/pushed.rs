@@ -1,7 +1,8 @@
 //! The best `inside` at every end where segments have scores of their own.
 //!
 //! Each start raises all ends it can reach: the explicit scores of one start lie one after another, so they are read once,
-//! from front to back. **Cost.** `T W L`, and a call for each segment if scores are computed on demand.
+//! from front to back. **Cost.** `T W L`, and a call for each segment (or for each of its labels) if scores are computed on
+//! demand.
 
 use super::SegmentLattice;
 use super::forward::Inside;
@@ -43,6 +44,29 @@ impl<S: Float> Inside<S> for Pushed<'_, '_, S> {
                     peaks: &mut self.peaks[from..][..count],
                 });
             }
+            Explicit::Rows { scores, .. } if lattice.forbidden.is_empty() => {
+                let prepared = lattice.prepared();
+                if prepared.closed[s] {
+                    return;
+                }
+                for r in (s + 1..=last).filter(|&r| !prepared.closed[r]) {
+                    let at = r * labels..(r + 1) * labels;
+                    let peaks = &mut self.peaks[at.clone()];
+                    scores.show(s, r, &mut |scores| {
+                        run(Push {
+                            entered,
+                            sums: &prepared.opening()[s * labels..][..labels],
+                            durations: &prepared.durations[(r - s - 1) * labels..][..labels],
+                            scores,
+                            earliest: prepared
+                                .earliest
+                                .as_ref()
+                                .map(|earliest| (s as u32, &earliest[at.clone()])),
+                            peaks: &mut *peaks,
+                        });
+                    });
+                }
+            }
             _ => {
                 for (y, &entered) in entered.iter().enumerate().filter(|(_, entered)| !entered.is_forbidden())
                 {
@@ -60,7 +84,7 @@ impl<S: Float> Inside<S> for Pushed<'_, '_, S> {
     }
 }
 
-/// One start with all its lengths.
+/// One start with some of its lengths, one after another.
 struct Push<'a, S> {
     entered: &'a [S],
     sums: &'a [f64],

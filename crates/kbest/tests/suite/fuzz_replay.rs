@@ -9,6 +9,7 @@
 mod readers;
 
 use crate::common::Random;
+use crate::segment_models::trained as trained_segments;
 use kbest::feature::{FeatureSource, Numbers, Preset};
 use kbest::train::{
     Averaging, DualOptions, DualTrainingSet, Perceptron, PerceptronOptions, Standing, Trainer, TrainingSet,
@@ -64,11 +65,42 @@ fn models() -> Vec<Vec<u8>> {
     models.into_iter().map(|model| model.unwrap().to_bytes().unwrap()).collect()
 }
 
+/// Files of models of segments: runs and spans, features of the input at edges, a learned bound.
+fn segment_models() -> Vec<Vec<u8>> {
+    let observed = Template::parse("U:%x[0,0]\nB:%x[0,0]\n", "template").unwrap();
+    let models = [
+        trained_segments(&["X", "Y", "O"], FeatureSource::Preset(Preset::Words), Averaging::Averaged),
+        trained_segments(&["B-X", "I-X", "O"], FeatureSource::Template(observed), Averaging::Final),
+    ];
+    let files = models.iter().map(|model| model.to_bytes().unwrap());
+    #[cfg(feature = "bounds")]
+    let files = files.chain([with_bound(&models[0])]);
+    files.collect()
+}
+
+/// The same model with a bound that was learned.
+#[cfg(feature = "bounds")]
+fn with_bound(model: &kbest::SegmentModel) -> Vec<u8> {
+    let options = kbest::segment::BoundOptions { trees: 2, ..Default::default() };
+    let unseen = crate::segment_models::sequences(30, 9, &["X", "Y", "O"]);
+    let (bound, _) = model.learn_bound(&unseen, &options, &mut |_| ()).unwrap();
+    let file = kbest::SegmentModel::from_bytes(&model.to_bytes().unwrap(), "again").unwrap();
+    let parts = kbest::model::SegmentModelParts { bound: Some(bound), ..file.into_parts() };
+    kbest::SegmentModel::new(parts).unwrap().to_bytes().unwrap()
+}
+
 /// What a fuzzer begins with, by target.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     match target {
         "model" => models(),
+        "segment_model" => segment_models(),
+        "segments" => [[5, 3, 4, 63, 5], [7, 2, 8, 7, 9], [4, 8, 3, 13, 2], [6, 4, 5, 54, 3]]
+            .iter()
+            .map(|head: &[u8; 5]| {
+                head.iter().copied().chain((0..900u32).map(|i| (i * i * 37 % 251) as u8)).collect()
+            })
+            .collect(),
         "checkpoint" => [Averaging::Averaged, Averaging::Final]
             .map(|averaging| save_checkpoint(7, &Standing::default(), &trained(training_set(), averaging)))
             .into(),

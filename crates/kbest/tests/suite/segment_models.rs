@@ -396,6 +396,58 @@ fn a_file_says_which_kind_of_model_it_holds() {
     assert!(Model::from_bytes(&bytes, "f").is_err());
 }
 
+/// Bounds of segments are told from hashes of words: signs that keys use, empty words and lines must not make them too low.
+#[test]
+fn every_decoder_finds_the_same_segments() {
+    const STRANGE: [&str; 8] = ["in", "Old", "York", "a|b", "|", "", "b", "17,"];
+    let random = &mut Random::new(11);
+    let mut sequence = |longest: usize| {
+        let (mut sequence, mut label) = (Sequence::new(), 0);
+        for t in 0..1 + random.below(longest) {
+            let word = random.below(STRANGE.len());
+            label = if random.chance(0.4) { (word + random.below(2)) % 3 } else { label };
+            sequence.push([STRANGE[word], &(t / 3).to_string()]);
+            sequence.set_label(RUNS[label]);
+        }
+        sequence
+    };
+    let known: Vec<Sequence> = (0..80).map(|_| sequence(6)).collect();
+    let features =
+        SegmentFeaturesBuilder::default().with_lines(1).with_lexicon(Lexicon::new("few", "b\nin old"));
+    let options = SegmentOptions { features, ..SegmentOptions::default() };
+    let set = SegmentTrainingSet::new(&known, template(SHARED), 1, options).unwrap();
+    let mut trainer = Perceptron::new(Arc::new(set), PerceptronOptions::default()).unwrap();
+    (0..3).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
+    let model = Arc::new(trainer.model().unwrap());
+    let tagger = |name: &str| SegmentTagger::new(model.clone()).with_decoder(name.parse().unwrap());
+    let mut taggers: Vec<(&str, SegmentTagger)> =
+        SEGMENT_CATALOGUE.iter().map(|entry| (entry.name, tagger(entry.name))).collect();
+    let mut asked = [0; 2];
+    for _ in 0..150 {
+        let input = sequence(14);
+        let forced = tagger("auto").known(RUNS[1]);
+        let known: Vec<_> = (0..input.len()).map(|t| forced.filter(|_| t % 5 == 4)).collect();
+        for k in [1, 4] {
+            let expected = taggers[2].1.tag(&input, k).unwrap().decoded.segmentations.clone();
+            let limited =
+                taggers[2].1.tag_known(&input, &known, k).map(|found| found.decoded.segmentations.clone());
+            for (name, tagger) in taggers.iter_mut().filter(|(name, _)| k == 1 || *name != "semi-astar") {
+                assert_eq!(tagger.tag(&input, k).unwrap().decoded.segmentations, expected, "{name}, k = {k}");
+                if k == 1 && name.ends_with("simd") {
+                    asked[0] += tagger.asked();
+                } else if k == 1 && *name == "semi-funnel" {
+                    asked[1] += tagger.asked();
+                }
+                let found =
+                    tagger.tag_known(&input, &known, k).map(|found| found.decoded.segmentations.clone());
+                assert_eq!(found, limited, "{name}, k = {k}, known labels");
+            }
+        }
+    }
+    assert_eq!(taggers[2].0, "semi-viterbi");
+    assert!(asked[1] < asked[0], "{asked:?}: bounds leave out segments");
+}
+
 /// Loads and, if that succeeds, tags.
 fn survive(file: &[u8]) -> bool {
     let Ok(model) = SegmentModel::from_bytes(file, "f") else { return false };

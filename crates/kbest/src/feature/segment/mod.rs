@@ -25,11 +25,13 @@
 //! **Papers.** Sarawagi and Cohen 2004, section 3 (lexicons, similarity); Druck, Narasimhan and Viola 2007, section 5.
 
 mod builder;
+mod glance;
 mod lexicon;
 mod similar;
 mod text;
 
 pub use builder::{LeaveOut, Own, SegmentFeaturesBuilder};
+pub use glance::Glance;
 pub use lexicon::Lexicon;
 pub use similar::Similar;
 pub use text::SegmentText;
@@ -37,6 +39,7 @@ pub use text::SegmentText;
 use super::{Dictionary, FeatureId};
 use crate::error::{Error, Result};
 use crate::kernel::Blob;
+use glance::Glances;
 use similar::SimilarMemory;
 
 /// A kind of segment feature.
@@ -111,6 +114,7 @@ pub struct SegmentFeatures {
     similar: Similar,
     similar_features: Vec<Option<FeatureId>>, // label x step
     line_features: [Option<FeatureId>; 8],
+    glances: Glances,
 }
 
 /// The parts of [`SegmentFeatures`], as a file has them.
@@ -165,7 +169,7 @@ impl SegmentFeatures {
             .flat_map(|label| steps.clone().map(|step| keys.id(&similar_key(label.as_ref(), step))))
             .collect();
         let line_features = std::array::from_fn(|bits| keys.id(line_key(bits).as_bytes()));
-        Ok(SegmentFeatures {
+        let mut features = SegmentFeatures {
             kinds,
             line_column,
             keys,
@@ -175,7 +179,10 @@ impl SegmentFeatures {
             similar,
             similar_features,
             line_features,
-        })
+            glances: Glances::default(),
+        };
+        features.glances = Glances::new(&features);
+        Ok(features)
     }
 
     /// The kinds there are.
@@ -230,6 +237,16 @@ impl SegmentFeatures {
         Ok(())
     }
 
+    /// Looks at the sequence that was prepared, so that bounds of segments can be told.
+    pub(crate) fn glance(&self, memory: &SegmentMemory, glance: &mut Glance) {
+        glance.fill(self, &memory.text, &memory.similar);
+    }
+
+    /// The feature of a known segment of this label that is so similar.
+    pub(crate) fn similar_feature(&self, label: usize, step: usize) -> Option<FeatureId> {
+        self.similar_features.get(label * Similar::STEPS + step).copied().flatten()
+    }
+
     /// Visits the features of the segment `[s, r)` of the sequence that was prepared. While training, `own` leaves out what is
     /// known only from that sequence.
     ///
@@ -275,10 +292,11 @@ impl SegmentFeatures {
             visit(id);
         }
         if self.has(SegmentKind::Line) && self.line_column.is_some() {
-            self.line_features[text.line_bits(s, r)].into_iter().for_each(visit);
+            self.line_features[text::line_bits(text.lines(), s, r)].into_iter().for_each(visit);
         }
     }
 
+    #[inline(always)]
     fn features_of_text(&self, id: u32) -> &[FeatureId] {
         let id = id as usize;
         &self.text_features[self.text_starts[id] as usize..self.text_starts[id + 1] as usize]

@@ -35,14 +35,14 @@ const FREQUENT_SHARE: usize = 50;
 /// In several sequences.
 pub(super) const MANY: u32 = u32::MAX;
 
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct SimilarMemory {
-    words: Vec<u32>,          // of the sequence
-    counted: Vec<(u32, f32)>, // of a segment: word, count
-    scores: Vec<f32>,         // of known segments; zero between calls
+    pub(super) words: Vec<(u32, f32)>, // of the sequence, and what each weighs
+    counted: Vec<(u32, f32, f32)>,     // of a segment: word, what it weighs, count
+    scores: Vec<f32>,                  // of known segments; zero between calls
     touched: Vec<u32>,
 }
 
@@ -75,7 +75,9 @@ impl Similar {
         let counts = |list: &Vec<_>| list.len() <= FREQUENT.max(vectors.len() / FREQUENT_SHARE);
         postings.iter_mut().filter(|list| !counts(list)).for_each(Vec::clear);
         let idf = |word: u32| idf(vectors.len(), postings[word as usize].len());
-        let norms: Vec<f32> = vectors.iter().map(|counted| norm(counted, idf)).collect();
+        let weighed =
+            |counted: &Vec<(u32, f32)>| norm(counted.iter().map(|&(word, count)| (count, idf(word))));
+        let norms: Vec<f32> = vectors.iter().map(weighed).collect();
         let (mut starts, mut segments, mut weights) = (vec![0], vec![], vec![]);
         for (word, list) in (0..).zip(&postings) {
             for &(segment, count) in list {
@@ -138,7 +140,13 @@ impl Similar {
     /// Looks up the words of a sequence.
     pub(super) fn find_words(&self, text: &SegmentText, memory: &mut SimilarMemory) {
         memory.words.clear();
-        memory.words.extend((0..text.len()).map(|t| self.words.id(text.words(t, t + 1)).unwrap_or(UNKNOWN)));
+        memory.words.extend((0..text.len()).map(|t| match self.words.id(text.words(t, t + 1)) {
+            None => (UNKNOWN, idf(self.len(), 1)),
+            Some(word) => {
+                let postings = self.starts[word as usize + 1] - self.starts[word as usize];
+                (word, idf(self.len(), postings as usize))
+            }
+        }));
         memory.scores.resize(self.len(), 0.0);
     }
 
@@ -152,14 +160,15 @@ impl Similar {
     ) -> Option<(LabelId, usize)> {
         let SimilarMemory { words, counted, scores, touched } = memory;
         counted.clear();
-        words[s..r].iter().for_each(|&word| count(word, counted));
-        let idf = |word: u32| match word {
-            UNKNOWN => idf(self.len(), 1),
-            word => idf(self.len(), (self.starts[word as usize + 1] - self.starts[word as usize]) as usize),
-        };
-        let norm = norm(counted, idf);
-        for &(word, count) in counted.iter().filter(|(word, _)| *word != UNKNOWN) {
-            let weight = count * idf(word) / norm;
+        for &(word, idf) in &words[s..r] {
+            match counted.iter_mut().find(|(known, ..)| *known == word) {
+                Some((.., count)) => *count += 1.0,
+                None => counted.push((word, idf, 1.0)),
+            }
+        }
+        let norm = norm(counted.iter().map(|&(_, idf, count)| (count, idf)));
+        for &(word, idf, count) in counted.iter().filter(|(word, ..)| *word != UNKNOWN) {
+            let weight = count * idf / norm;
             for i in self.starts[word as usize] as usize..self.starts[word as usize + 1] as usize {
                 let segment = self.segments[i];
                 let score = &mut scores[segment as usize];
@@ -197,7 +206,8 @@ fn idf(all: usize, with_word: usize) -> f32 {
     if with_word == 0 { 0.0 } else { (1.0 + all as f64 / with_word as f64).ln() as f32 }
 }
 
-fn norm(counted: &[(u32, f32)], idf: impl Fn(u32) -> f32) -> f32 {
-    let squares = counted.iter().map(|&(word, count)| (count * idf(word)).powi(2));
+/// The length of a vector: how often each word occurs, and what it weighs.
+fn norm(counted: impl Iterator<Item = (f32, f32)>) -> f32 {
+    let squares = counted.map(|(count, idf)| (count * idf).powi(2));
     squares.sum::<f32>().sqrt().max(f32::MIN_POSITIVE)
 }

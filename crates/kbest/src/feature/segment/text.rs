@@ -114,13 +114,17 @@ impl SegmentText {
         }
     }
 
-    /// Whether a segment begins a line (1), ends one (2), and lies in one (4).
-    pub(super) fn line_bits(&self, s: usize, r: usize) -> usize {
-        let lines = &self.lines;
-        let begins = s == 0 || lines[s - 1] != lines[s];
-        let ends = r == lines.len() || lines[r] != lines[r - 1];
-        usize::from(begins) | usize::from(ends) << 1 | usize::from(lines[s] == lines[r - 1]) << 2
+    /// The number of the line of each position; empty if lines are not known.
+    pub(super) fn lines(&self) -> &[u32] {
+        &self.lines
     }
+}
+
+/// Whether a segment begins a line (1), ends one (2), and lies in one (4).
+pub(super) fn line_bits(lines: &[u32], s: usize, r: usize) -> usize {
+    let begins = s == 0 || lines[s - 1] != lines[s];
+    let ends = r == lines.len() || lines[r] != lines[r - 1];
+    usize::from(begins) | usize::from(ends) << 1 | usize::from(lines[s] == lines[r - 1]) << 2
 }
 
 #[cfg(test)]
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(text.words(0, 4), b"new_york  ny 00000", "one blank between positions");
         assert_eq!(text.shapes(2, 4), b"X d.");
         let bits: Vec<usize> =
-            [(0, 2), (0, 1), (1, 3), (2, 4), (3, 4)].map(|(s, r)| text.line_bits(s, r)).into();
+            [(0, 2), (0, 1), (1, 3), (2, 4), (3, 4)].map(|(s, r)| line_bits(text.lines(), s, r)).into();
         assert_eq!(bits, [0b111, 0b101, 0b000, 0b111, 0b110]);
         assert!(text.fill(&sequence, Some(2)).is_err());
     }

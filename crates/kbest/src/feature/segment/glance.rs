@@ -1,0 +1,267 @@
+//! What a segment's features can be, at a glance: bounds before anything is computed.
+//!
+//! **What.** For all segments from one start on, a [`Glance`] tells which features a segment *may* have: every one it has, and
+//! now and then one that it has not. **Why.** A bound of a segment's score shall cost much less than the score. So texts and
+//! shapes are hashed word by word, and the hash of a longer segment is that of the shorter one, mixed with one more word; keys
+//! are neither written nor compared. What is hashed alike is taken for the same, which makes a bound higher than it need be, never
+//! lower. **Similarity.** A known segment that shares no word with a segment is not similar to it, and
+//!
+//! ```text
+//! cosine <= sum over words of idf(word) * largest weight of the word in any known segment / sqrt(sum of idf(word)^2)
+//! ```
+//!
+//! **Cost.** A few look-ups per segment; tables of two words per feature, made when a model is made.
+
+use super::similar::{SimilarMemory, UNKNOWN};
+use super::text::{SegmentText, line_bits};
+use super::{SegmentFeatures, SegmentKind, Similar};
+use crate::feature::FeatureId;
+use crate::intern::{fold, hash};
+
+/// Where the hash of a list begins, by kind, so that a text is not taken for a shape.
+const TEXT: u64 = 0x082e_fa98_ec4e_6c89;
+const SHAPE: u64 = 0x4528_21e6_38d0_1377;
+const ENDS: u64 = 0xbe54_66cf_34e9_0c6c;
+const AROUND: u64 = 0xc0ac_29b7_c97c_50dd;
+const LINE: u64 = 0x9216_d5d9_8979_fb1b;
+const MIX: u64 = 0x3f84_d5b5_b547_0917;
+
+/// Whatever a cosine's rounding may be, and what [`Similar::nearest`] allows for it.
+const COSINE_SLACK: f32 = 1e-3;
+
+/// There is no word: as an empty one, since their keys are the same.
+const OUTSIDE: u64 = 0;
+
+/// The hash of a word or a shape; that of nothing is [`OUTSIDE`].
+fn hash_word(word: &[u8]) -> u64 {
+    if word.is_empty() { OUTSIDE } else { hash(word) }
+}
+
+#[inline(always)]
+fn longer(list: u64, word: u64) -> u64 {
+    fold(list ^ word, MIX)
+}
+
+#[inline(always)]
+fn line_hash(bits: usize) -> u64 {
+    longer(LINE, bits as u64)
+}
+
+/// Numbers by the hash of their key, without the keys.
+#[derive(Debug, Clone)]
+struct Hashed {
+    slots: Vec<u64>, // upper half: of the hash, never 0; lower half: the number; 0: free
+}
+
+impl Default for Hashed {
+    fn default() -> Self {
+        Hashed { slots: vec![0] }
+    }
+}
+
+impl Hashed {
+    fn new(hashed: &[(u64, u32)]) -> Self {
+        let mut slots = vec![0; (2 * hashed.len() + 1).next_power_of_two()];
+        for &(hash, number) in hashed {
+            let mut at = hash as usize & (slots.len() - 1); // as `home`
+            while slots[at] != 0 {
+                at = (at + 1) & (slots.len() - 1);
+            }
+            slots[at] = Self::tag(hash) | u64::from(number);
+        }
+        Hashed { slots }
+    }
+
+    #[inline(always)]
+    fn tag(hash: u64) -> u64 {
+        (hash | 1 << 32) >> 32 << 32
+    }
+
+    /// Where to look first.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    /// The next number from slot `at` on that may belong to a key with this hash, and the slot after it. (At least one slot is free.)
+    #[inline(always)]
+    fn next(&self, hash: u64, mut at: usize) -> Option<(u32, usize)> {
+        loop {
+            let slot = self.slots[at];
+            at = (at + 1) & (self.slots.len() - 1);
+            match slot {
+                0 => return None,
+                slot if slot >> 32 << 32 == Self::tag(hash) => return Some((slot as u32, at)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Features by the hashes of what they look at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Glances {
+    features: Hashed, // by text, ends, neighbours, shapes and lines
+    similar: Vec<SimilarWord>,
+    has: [bool; 4], // whether there are ends, neighbours, shapes, lines
+}
+
+/// What is known of a word of known segments.
+#[derive(Debug, Clone, Copy, Default)]
+struct SimilarWord {
+    labels: u64, // of the known segments that have it: bit `label % 64`
+    weight: f32, // the largest in any of them
+}
+
+impl Glances {
+    pub(super) fn new(features: &SegmentFeatures) -> Self {
+        let SegmentFeatures { kinds, keys, texts, similar, line_features, .. } = features;
+        let list = |begin: u64, key: &[u8]| {
+            key.split(|&byte| byte == b' ').fold(begin, |list, word| longer(list, hash_word(word)))
+        };
+        let mut hashed = vec![];
+        for (id, key) in (0..).zip(keys.keys()) {
+            let Some(kind) = SegmentKind::of_key(key).filter(|kind| kinds.contains(kind)) else { continue };
+            let value = &key[kind.name().len() + 1..];
+            let begin = match kind {
+                SegmentKind::Shape => {
+                    hashed.push((list(SHAPE, value), id));
+                    continue;
+                }
+                SegmentKind::Ends => ENDS,
+                SegmentKind::Around => AROUND,
+                _ => continue,
+            };
+            // Words may hold the sign between them, so every place where it stands may be the right one.
+            for (bar, _) in value.iter().enumerate().filter(|(_, byte)| **byte == b'|') {
+                hashed.push((
+                    longer(longer(begin, hash_word(&value[..bar])), hash_word(&value[bar + 1..])),
+                    id,
+                ));
+            }
+        }
+        for (text, words) in (0..).zip(texts.keys()) {
+            let hash = list(TEXT, words);
+            hashed.extend(features.features_of_text(text).iter().map(|&id| (hash, id)));
+        }
+        hashed.extend((0..).zip(line_features).filter_map(|(bits, &id)| Some((line_hash(bits), id?))));
+        let words = similar.starts.windows(2).map(|two| {
+            let mut word = SimilarWord::default();
+            for i in two[0] as usize..two[1] as usize {
+                word.labels |= 1 << (similar.labels[similar.segments[i] as usize] % 64);
+                word.weight = word.weight.max(similar.weights[i]);
+            }
+            word
+        });
+        let has = [SegmentKind::Ends, SegmentKind::Around, SegmentKind::Shape, SegmentKind::Line];
+        Glances {
+            features: Hashed::new(&hashed),
+            similar: words.collect(),
+            has: has.map(|kind| kinds.contains(&kind)),
+        }
+    }
+}
+
+/// One sequence at a glance.
+#[derive(Debug, Default)]
+pub struct Glance {
+    places: Vec<Place>,
+    lines: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    word: u64,
+    shape: u64,
+    labels: u64, // of known segments that have the word
+    gain: f32,   // idf * largest weight
+    square: f32, // idf^2
+}
+
+/// How similar a segment may be to known ones.
+#[derive(Clone, Copy)]
+pub(crate) struct Similarity {
+    /// The labels of the known ones, as bits `label % 64`.
+    pub labels: u64,
+    /// How many steps of similarity are possible.
+    pub steps: usize,
+}
+
+impl Glance {
+    /// Looks at the sequence that was prepared.
+    pub(super) fn fill(&mut self, features: &SegmentFeatures, text: &SegmentText, similar: &SimilarMemory) {
+        self.places.clear();
+        self.lines.clear();
+        if features.has(SegmentKind::Line) {
+            self.lines.extend_from_slice(text.lines());
+        }
+        for t in 0..text.len() {
+            let (word, shape) = (hash_word(text.words(t, t + 1)), hash_word(text.shapes(t, t + 1)));
+            let mut place = Place { word, shape, labels: 0, gain: 0.0, square: 0.0 };
+            if features.has(SegmentKind::Similar) {
+                let (id, idf) = similar.words[t];
+                place.square = idf * idf;
+                if id != UNKNOWN {
+                    let known = features.glances.similar[id as usize];
+                    (place.labels, place.gain) = (known.labels, idf * known.weight);
+                }
+            }
+            self.places.push(place);
+        }
+    }
+
+    /// Tells how similar the segments from `s` on may be to known ones: one after another, at most `longest`.
+    #[inline(always)]
+    pub(crate) fn similarities(&self, s: usize, longest: usize, mut see: impl FnMut(Similarity)) {
+        let (mut labels, mut gain, mut square) = (0, 0.0, 0.0f32);
+        for place in self.places[s..].iter().take(longest) {
+            labels |= place.labels;
+            gain += place.gain;
+            square += place.square;
+            let norm = square.sqrt();
+            let reaches = |floor: &&f32| gain >= norm * (**floor - COSINE_SLACK);
+            let steps = if norm > 0.0 { Similar::FLOORS.iter().filter(reaches).count() } else { 0 };
+            see(Similarity { labels, steps });
+        }
+    }
+
+    /// Tells which other features the segments from `s` on may have: length of the segment, feature.
+    #[inline(always)]
+    pub(crate) fn features(
+        &self,
+        features: &SegmentFeatures,
+        s: usize,
+        longest: usize,
+        mut see: impl FnMut(usize, FeatureId),
+    ) {
+        let glances = &features.glances;
+        let [ends, around, shapes, lines] = glances.has;
+        let lines = lines && !self.lines.is_empty();
+        let word = |t: usize| self.places.get(t).map_or(OUTSIDE, |place| place.word);
+        let before = longer(AROUND, if s > 0 { word(s - 1) } else { OUTSIDE });
+        let begins = longer(ENDS, word(s));
+        let (mut text, mut shape) = (TEXT, SHAPE);
+        for (length, place) in (1..).zip(self.places[s..].iter().take(longest)) {
+            text = longer(text, place.word);
+            shape = longer(shape, place.shape);
+            let mut hashes = [text, 0, 0, 0, 0];
+            let mut count = 1;
+            for (there, hash) in [
+                (ends && length > 1, longer(begins, place.word)),
+                (around, longer(before, word(s + length))),
+                (shapes, shape),
+                (lines, if lines { line_hash(line_bits(&self.lines, s, s + length)) } else { 0 }),
+            ] {
+                hashes[count] = hash;
+                count += usize::from(there);
+            }
+            for &hash in &hashes[..count] {
+                let mut at = glances.features.home(hash);
+                while let Some((feature, next)) = glances.features.next(hash, at) {
+                    see(length, feature);
+                    at = next;
+                }
+            }
+        }
+    }
+}
