@@ -26,8 +26,8 @@ pub struct SegmentFacts {
 }
 
 /// With fewer segments than this, computing all scores takes less time than finding out which of them matter, if each is
-/// cheap: for one segmentation, and for several, whose floor is lower (measured: benchmarks/segments.md).
-const FEW_SEGMENTS: [usize; 2] = [4, 250];
+/// cheap (measured: benchmarks/segments.md).
+const FEW_SEGMENTS: usize = 4;
 
 impl SegmentFacts {
     /// How many segments there are, labels apart.
@@ -61,8 +61,8 @@ impl SegmentPlan {
 
     /// A pure function of the facts.
     pub fn choose(facts: SegmentFacts) -> Self {
-        let few = FEW_SEGMENTS[usize::from(facts.k > 1)];
-        let all_scores = facts.on_demand && facts.cheap && facts.segments() < few;
+        // The floor of several segmentations is low: half of the scores would be asked for, one by one.
+        let all_scores = facts.on_demand && facts.cheap && (facts.k > 1 || facts.segments() < FEW_SEGMENTS);
         let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 4 * BLOCK);
         let decoder = match () {
             () if all_scores => SegmentDecoder::SemiViterbiSimd,
@@ -86,6 +86,9 @@ impl fmt::Display for SegmentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SegmentFacts { positions, labels, longest, explicit, on_demand, k, .. } = self.facts;
         let why = match () {
+            () if on_demand && k > 1 && self.decoder == SegmentDecoder::SemiViterbiSimd => {
+                "for several segmentations, computing all scores is faster than choosing among them"
+            }
             () if on_demand && self.decoder == SegmentDecoder::SemiViterbiSimd => {
                 "there are so few segments that computing all their scores is faster than choosing among them"
             }
@@ -130,7 +133,8 @@ mod tests {
         assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
         assert_eq!(plan(30, 30, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
         assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiFunnel);
-        assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiFunnel);
+        assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
+        assert_eq!(plan(30, 30, false, 5).decoder, SegmentDecoder::SemiFunnel);
         assert!(plan(2, 2, true, 1).explain().contains("all their scores"));
     }
 }
