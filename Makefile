@@ -17,7 +17,7 @@ FEATURES = text mmap gzip json safetensors bounds
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-pages test-python test-python-peers test-cluster package lint soak fuzz torture check-deep bench demo clean help
+.PHONY: all test test-pages test-python test-python-peers test-cluster package lint soak fuzz torture check-deep check-deps bench demo clean help
 
 all: lint test
 
@@ -33,6 +33,7 @@ help:
 	@echo "make fuzz    run each of FUZZ_TARGETS for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs cargo-fuzz)"
 	@echo "make torture kill, fill and disturb the command line KILLS=$(KILLS) times"
 	@echo "make check-deep  Miri, AddressSanitizer, NEON under qemu: DEEP=\"miri asan neon\""
+	@echo "make check-deps  licences, sources and advisories of dependencies (cargo-deny); a build with the oldest versions allowed"
 	@echo "make bench   run every decoder on LATTICES=$(LATTICES)/*.npz (generated if absent); reports in $(RESULTS)/"
 	@echo "make demo    train a tagger with 1,000 labels from scratch and run all decoders on its lattices"
 
@@ -88,6 +89,9 @@ torture:
 
 check-deep:
 	CARGO="$(CARGO)" scripts/check_deep.sh
+
+check-deps:
+	CARGO="$(CARGO)" scripts/check_deps.sh
 
 bench:
 	CARGO="$(CARGO)" scripts/bench.sh "$(LATTICES)" "$(RESULTS)" "$(REPEAT)"

@@ -29,6 +29,7 @@ mod layers;
 mod lazy;
 mod marginals;
 mod model_file;
+mod model_sections;
 mod one_best;
 mod pipeline;
 mod segment_models;
