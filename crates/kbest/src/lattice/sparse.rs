@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 /// Up to this many labels, rows that were requested are kept whole: few rows are requested often, and all of them take
 /// at most 4 MiB in single precision. (Measured with taggers: this saves a fifth of all their time at 319 and 851
 /// labels, a twenty-fifth at 1,712.)
-const KEPT_WHOLE: usize = 1 << 10;
+pub(crate) const KEPT_WHOLE: usize = 1 << 10;
 
 /// Base values and exceptions, shared by all positions.
 #[derive(Debug, Clone)]

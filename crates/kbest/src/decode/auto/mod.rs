@@ -11,7 +11,7 @@ mod plan;
 pub use plan::{Engine, Facts, Plan};
 
 use super::gather::GatherEdges;
-use super::{Algorithm, Decode, Job, Tally, Viterbi};
+use super::{Algorithm, Decode, Job, Tally, Viterbi, ViterbiSimd};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -51,6 +51,10 @@ impl Auto {
 
 impl Algorithm for Auto {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, mut job: Job<'_, '_, S, E, T>) -> Result<()> {
+        if self.engines.viterbi_simd && job.k == 1 && Plan::is_tiny(job.lattice) {
+            job.out.decoder = ViterbiSimd.name();
+            return ViterbiSimd.search(job); // as any plan would say: making one would take longer than the answer
+        }
         let plan = self.plan(job.lattice, job.k);
         if let Some(first) = plan.first {
             job.out.decoder = first.name();

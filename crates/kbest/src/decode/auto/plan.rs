@@ -9,27 +9,39 @@ use crate::decode::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Float, LANES, Level, level, padded};
-use crate::lattice::{Lattice, Matrix, Shape, SparseEdges};
+use crate::lattice::{KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges};
 use std::fmt;
 
-/// Below this many labels, reading all edges is faster than avoiding some of them (measured: the funnel overtakes the
-/// vector Viterbi between 40 and 60 labels on lattices that suit it).
-const FEW_LABELS: usize = 64;
+// Costs are counted in vector steps of `viterbi-simd`, of about 0.8 nanoseconds where they were measured.
 
-/// Bytes of edges that stay in a core's own cache; reading a row from farther away takes about six times as long.
-const NEAR_BYTES: usize = 1 << 20;
-const FAR_FACTOR: usize = 6;
+/// Below this many labels, reading all edges of a matrix is faster than avoiding some of them; and with edges that are
+/// not stored as a matrix.
+const FEW_LABELS: usize = 32;
+const FEW_LABELS_LISTED: usize = 16;
 
-/// A row that is not stored must be written out before it can be read.
-const SPREAD_FACTOR: usize = 4;
+/// A matrix of more bytes than this does not stay in the caches; reading it takes about three times as long.
+const NEAR_BYTES: usize = 16 << 20;
+const FAR_FACTOR: usize = 3;
 
-/// The cost of one exception in `viterbi-sparse`, in vector steps of `viterbi-simd` (measured).
-const EXCEPTION_STEPS: usize = 3;
+/// The factor for rows that must be written out before they can be read, and for those that edges compute.
+const SPREAD_FACTOR: usize = 3;
+const COMPUTED_FACTOR: usize = 4;
 
-/// The cost per position of each further path after the forward pass of `recursive-enumeration`, in the same steps (measured,
-/// roughly: 26 nanoseconds). The additional microsecond per path is not counted: where nothing can be pruned, the
-/// funnel would spend it in vain.
-const PATH_STEPS: usize = 60;
+/// The cost per position of each further path after the forward pass of `recursive-enumeration` (measured, roughly: 26
+/// nanoseconds), and of the first one. The additional microsecond per path is not counted: where nothing can be pruned,
+/// the funnel would spend it in vain.
+const PATH_STEPS: usize = 30;
+const SECOND_PATH_STEPS: usize = 600;
+
+/// The funnel may lose one part in this many of the time of the fallback before it has to look ahead, and looking may
+/// cost as much again.
+const LOSS_SHARE: usize = 40;
+
+/// Short sequences of few labels: one look may cost this part of the time of the fallback.
+const LOOK_SHARE: usize = 10;
+
+/// Most positions looked at.
+const MOST_LOOKS: usize = 16;
 
 /// The facts the choice depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +59,8 @@ pub struct Facts {
     pub class_pairs: usize,
     /// Size of all edges in bytes, if they are stored as a matrix.
     pub matrix_bytes: Option<usize>,
+    /// Whether all pairs that are not exceptions are forbidden.
+    pub base_forbidden: bool,
     /// Instruction set.
     pub level: Level,
 }
@@ -85,6 +99,15 @@ impl Facts {
             Shape::PerPosition(edges) => edges.matrices().iter().any(is_dense),
             Shape::Sparse(_) | Shape::Callback(_) => false,
         };
+        let forbids = |edges: &SparseEdges<S>| edges.only_base().is_some_and(|base| base.is_forbidden());
+        let base_forbidden = match lattice.edges().shape() {
+            Shape::Sparse(edges) => forbids(edges),
+            Shape::PerPosition(edges) => edges.matrices().iter().all(|matrix| match matrix {
+                Matrix::Sparse(edges) => forbids(edges),
+                Matrix::Dense(_) => false,
+            }),
+            Shape::Dense(_) | Shape::Callback(_) => false,
+        };
         let labels = lattice.labels();
         let matrix_bytes = stored.then(|| lattice.edges().matrices() * labels * labels * size_of::<S>());
         Facts {
@@ -94,25 +117,36 @@ impl Facts {
             exceptions,
             class_pairs,
             matrix_bytes,
+            base_forbidden,
             level: level(),
         }
     }
 
     /// Vector steps per position of `viterbi-simd`.
     fn simd_steps(&self) -> usize {
-        let vectors = self.labels * padded(self.labels) / LANES;
-        vectors
-            * match self.matrix_bytes {
-                None => SPREAD_FACTOR,
-                Some(bytes) if bytes > NEAR_BYTES => FAR_FACTOR,
-                Some(_) => 1,
-            }
+        let vectors = self.labels.saturating_mul(padded(self.labels) / LANES);
+        match self.matrix_bytes {
+            Some(bytes) => vectors * if bytes > NEAR_BYTES { FAR_FACTOR } else { 1 } + 2 * self.labels + 60,
+            None if self.exceptions.is_none() => COMPUTED_FACTOR * vectors,
+            None if self.labels <= KEPT_WHOLE => vectors + 4 * self.labels + 75,
+            None => SPREAD_FACTOR * vectors + 5 * self.labels + 75,
+        }
     }
 
     /// The same for `viterbi-sparse`.
     fn sparse_steps(&self) -> Option<usize> {
+        let per_label = match self.base_forbidden {
+            _ if self.class_pairs > 0 => 6,
+            true => 9,
+            false => 12,
+        };
         let classes = self.class_pairs / LANES;
-        self.exceptions.map(|exceptions| EXCEPTION_STEPS * (exceptions + self.labels) + classes)
+        self.exceptions.map(|exceptions| 3 * exceptions / 4 + per_label * self.labels + classes + 50)
+    }
+
+    /// The least number of labels with which it may pay to leave some of them out.
+    fn few_labels(&self) -> usize {
+        if self.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS_LISTED }
     }
 }
 
@@ -210,13 +244,31 @@ impl Plan {
             ForwardPass::Sparse => Engine::ViterbiSparse,
             ForwardPass::Simd => Engine::ViterbiSimd,
         };
-        let few = if facts.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS / SPREAD_FACTOR };
-        let funnel = engines.funnel && (facts.labels >= few || fallback == Engine::Viterbi);
-        let steps = steps.saturating_add(PATH_STEPS.saturating_mul(facts.k.saturating_sub(1)));
-        // A forward pass over the exceptions is far ahead of one over all edges, so there is more to gain than to lose.
-        let per_position = if pass == ForwardPass::Sparse { steps } else { steps / 3 };
-        let budget = Budget { left: (steps / 30).saturating_mul(facts.positions), per_position };
+        let further = match facts.k {
+            1 => 0,
+            k => PATH_STEPS.saturating_mul(k - 1).saturating_add(SECOND_PATH_STEPS),
+        };
+        let steps = steps.saturating_add(further);
+        let all_steps = steps.saturating_mul(facts.positions.saturating_sub(1));
+        let (least, look) = (funnel::least_cost(facts.labels), funnel::cost_of_look(facts.labels));
+        // One look must be affordable.
+        let enough = facts.labels >= facts.few_labels() && all_steps / LOOK_SHARE >= look;
+        let funnel = engines.funnel && (enough || fallback == Engine::Viterbi);
+        let share = all_steps / LOSS_SHARE;
+        let budget = if facts.exceptions.is_none() {
+            // A look at edges that are computed is a large part of reading them.
+            Budget::new(share, steps / 3, usize::MAX, 0)
+        } else {
+            // Where not even one easy position is affordable, it looks first.
+            let left = if 2 * share < least { 0 } else { share.max(least) };
+            Budget::new(left, steps, left.max(steps / 4), (share / look).clamp(1, MOST_LOOKS))
+        };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
+    }
+
+    /// Whether a matrix is so small that every plan for one path reads all of it.
+    pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
+        lattice.labels() < FEW_LABELS && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
     /// How the fallback computes forward scores.
@@ -247,16 +299,21 @@ impl fmt::Display for Plan {
             None => writeln!(f, "edges are computed on demand.")?,
         }
         match self.first {
-            Some(engine) => writeln!(
-                f,
-                "First `{}`: {}, which pays off with {labels} labels. Its budget is 3 % of the time of `{}` up front, \
-                 plus {} of that decoder's time per position.",
-                engine.name(),
-                engine.reason(),
-                self.fallback.name(),
-                if self.forward_pass() == ForwardPass::Sparse { "all" } else { "a third" }
-            )?,
-            None => writeln!(f, "No pruning: there are too few labels, or it is switched off.")?,
+            Some(engine) => {
+                let fallback = self.fallback.name();
+                writeln!(
+                    f,
+                    "First `{}`: {}, which may pay off with {labels} labels. Its budget is a fortieth of the time of \
+                     `{fallback}` up front, plus {} of that decoder's time for each position done.",
+                    engine.name(),
+                    engine.reason(),
+                    if self.budget.looks > 0 { "all" } else { "a third" }
+                )?;
+                if self.budget.looks > 0 {
+                    writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;
+                }
+            }
+            None => writeln!(f, "No pruning: there are too few labels or positions, or it is switched off.")?,
         }
         let when = if self.first.is_some() { "If that is not enough," } else { "Runs" };
         write!(f, "{when} `{}`: {}.", self.fallback.name(), self.fallback.reason())

@@ -1,5 +1,7 @@
 //! How much work a search may do, how much each step costs, and why a search ends early.
 
+use crate::kernel::LANES;
+
 /// Why the search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -12,31 +14,58 @@ pub(crate) enum Stop {
 }
 
 /// How much work a search may do, in vector steps of a Viterbi that reads every edge.
+///
+/// What is saved at easy positions pays for hard ones only up to a limit, because a search that goes over its budget in
+/// the end has cost all that it was given. When the budget is used up, a [`super::survey()`] of the positions to come
+/// decides, once, whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Available up front.
+    /// Available up front; if nothing is, the search begins with a look.
     pub(crate) left: usize,
-    /// Added for every position.
+    /// Added for every position, once it is opened: what the alternative costs there.
     pub(crate) per_position: usize,
+    /// Never more than this is available before all positions are opened.
+    pub(crate) most: usize,
+    /// At how many positions to look when it is used up.
+    pub(crate) looks: usize,
+    /// Saved beyond `most`.
+    saved: usize,
 }
 
 impl Budget {
     /// No limit.
-    pub(crate) const UNLIMITED: Budget = Budget { left: usize::MAX, per_position: 0 };
+    pub(crate) const UNLIMITED: Budget = Budget::new(usize::MAX, 0, usize::MAX, 0);
 
-    /// Subtracts the cost of some work.
+    pub(crate) const fn new(left: usize, per_position: usize, most: usize, looks: usize) -> Self {
+        Budget { left, per_position, most, looks, saved: 0 }
+    }
+
+    /// Adds what a position may cost.
     #[inline(always)]
-    pub(super) fn spend(&mut self, cost: usize) -> Result<(), Stop> {
-        self.left = self.left.checked_sub(cost).ok_or(Stop::OverBudget)?;
-        Ok(())
+    pub(super) fn add_position(&mut self) {
+        let left = self.left.saturating_add(self.per_position);
+        self.left = left.min(self.most);
+        self.saved = self.saved.saturating_add(left - self.left);
+    }
+
+    /// Makes all that was saved available: every position is open, and what remains is little beside that.
+    pub(super) fn release(&mut self) {
+        self.left = self.left.saturating_add(std::mem::take(&mut self.saved));
     }
 }
 
 // Costs in the same unit (measured, roughly: the branches of the last two are hard to predict).
 
+/// One look at a position, or one more, apart from what follows.
+pub(super) const LOOK_COST: usize = 60;
 /// One vector in a pass over the labels.
 pub(super) const PASS_COST: usize = 2;
 /// One label whose score is computed.
 pub(super) const LABEL_COST: usize = 24;
 /// One edge looked up for it.
 pub(super) const EDGE_COST: usize = 3;
+
+/// The cost of a position of which two labels are opened.
+pub(crate) fn least_cost(labels: usize) -> usize {
+    LOOK_COST + 2 * (PASS_COST * labels.div_ceil(LANES) + LABEL_COST)
+}

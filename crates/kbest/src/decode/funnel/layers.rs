@@ -209,6 +209,11 @@ impl<S: Float> Layers<S> {
         &self.entries[index as usize]
     }
 
+    /// Number of positions begun.
+    pub(super) fn positions(&self) -> usize {
+        self.layers.len()
+    }
+
     /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

@@ -32,6 +32,7 @@ mod layers;
 mod passes;
 mod search;
 mod sorting;
+mod survey;
 mod ways_in;
 
 use super::gather::GatherEdges;
@@ -40,8 +41,9 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
 
-pub(crate) use budget::{Budget, Stop};
+pub(crate) use budget::{Budget, Stop, least_cost};
 pub(crate) use kbest::keep_within;
+pub(crate) use survey::cost_of_look;
 
 /// Our own decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,7 @@
 //!
 //! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
 
-use super::budget::{LABEL_COST, PASS_COST, Stop};
+use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, Stop};
 use super::layers::Layers;
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
@@ -60,7 +60,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             S::max_plus_row(values, entry.alpha, &row[..labels]);
         }
         self.tally.edges(opened as usize * labels);
-        self.budget.spend(PASS_COST * opened as usize * labels.div_ceil(LANES))?;
+        self.spend(PASS_COST * opened as usize * labels.div_ceil(LANES))?;
         Ok(Source::Gathered)
     }
 
@@ -137,7 +137,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         selected.clear();
         let rest = S::select_reaching(add, row, floor_before, node_scores, ways_out, floor, selected);
         let selected = selected.len();
-        self.budget.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + LABEL_COST * selected)?;
+        let passes = 2 * PASS_COST * node_scores.len().div_ceil(LANES);
+        self.spend(LOOK_COST + passes + LABEL_COST * selected)?;
         Ok(rest)
     }
 }
@@ -173,7 +174,11 @@ pub(super) fn largest_ways_out<'a, S: Float, E: EdgeScores<S>>(
 }
 
 /// One bound per label, written out if it is the same for all.
-fn as_slice<'a, S: Float>(bounds: PerLabel<'a, S>, buffer: &'a mut AlignedVec<S>, labels: usize) -> &'a [S] {
+pub(super) fn as_slice<'a, S: Float>(
+    bounds: PerLabel<'a, S>,
+    buffer: &'a mut AlignedVec<S>,
+    labels: usize,
+) -> &'a [S] {
     match bounds {
         PerLabel::Each(bounds) => bounds,
         PerLabel::All(bound) => {

@@ -7,6 +7,7 @@
 
 use super::budget::{Budget, Stop};
 use super::layers::{Entry, Layers, NONE};
+use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, padded};
@@ -25,6 +26,7 @@ pub(crate) struct Memory<S> {
     pub(super) fresh: Vec<Entry<S>>,           // labels about to be opened
     pub(super) jobs: Vec<Job<S>>,              // positions to be opened further
     pub(super) open_at: Vec<u32>,              // L: the position at which the label was last seen to be open
+    pub(super) seen: Vec<u32>,                 // labels that a survey found
     best_path: Vec<u32>,                       // its entries
 }
 
@@ -80,10 +82,45 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.fresh.clear();
         memory.gathered = None;
         self.tally.round();
-        for t in 0..self.lattice.positions() {
-            self.budget.left = self.budget.left.saturating_add(self.budget.per_position);
-            self.open(t)?;
+        if self.budget.left == 0 {
+            self.go_on()?;
         }
+        for t in 0..self.lattice.positions() {
+            self.open(t)?;
+            self.budget.add_position();
+        }
+        self.budget.release();
+        Ok(())
+    }
+
+    /// Subtracts the cost of some work from the budget.
+    #[inline(always)]
+    pub(super) fn spend(&mut self, cost: usize) -> Result<(), Stop> {
+        match self.budget.left.checked_sub(cost) {
+            Some(left) => {
+                self.budget.left = left;
+                Ok(())
+            }
+            None => self.go_on(),
+        }
+    }
+
+    /// When the budget is used up: goes on, with a larger one, if a look at the positions to come says that the
+    /// alternative, which must begin anew, is likely to take longer.
+    #[cold]
+    fn go_on(&mut self) -> Result<(), Stop> {
+        let looks = std::mem::take(&mut self.budget.looks);
+        let positions = self.lattice.positions();
+        let next = self.memory.layers.positions();
+        let Survey { looked, cost } = survey(self.lattice, self.edges, next, looks, self.memory);
+        self.tally.edges(looked * self.lattice.labels());
+        let anew = self.budget.per_position.saturating_mul(positions);
+        let ahead = cost.saturating_mul(positions - next.saturating_sub(1));
+        if looked == 0 || ahead > anew {
+            return Err(Stop::OverBudget);
+        }
+        self.budget.left = anew / 4;
+        self.budget.most = self.budget.most.max(self.budget.left);
         Ok(())
     }
 

@@ -42,18 +42,30 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         candidates.clear();
         let mut sure = S::FORBIDDEN;
         let mut looked = 0;
-        for &label in &self.memory.selected {
+        let mut paid = Ok(());
+        for i in 0..self.memory.selected.len() {
+            let label = self.memory.selected[i];
             let (value, back) = self.best_way_in(t, label as usize, &mut looked);
             sure = sure.larger(self.sure_reach(t, value, label as usize));
             candidates.push(Candidate { label, back, value });
             if EDGE_COST * looked > self.budget.left {
-                break; // handled below
+                paid = self.pay_for(&mut looked);
+                if paid.is_err() {
+                    break;
+                }
             }
         }
         self.memory.candidates = candidates;
-        self.tally.edges(looked);
-        self.budget.spend(EDGE_COST * looked)?;
+        paid?;
+        self.pay_for(&mut looked)?;
         Ok(sure)
+    }
+
+    /// Pays for the edges looked up so far.
+    fn pay_for(&mut self, looked: &mut usize) -> Result<(), Stop> {
+        let looked = std::mem::take(looked);
+        self.tally.edges(looked);
+        self.spend(EDGE_COST * looked)
     }
 
     /// The best way into label `y` of position `t` over opened labels, as its value and its entry:

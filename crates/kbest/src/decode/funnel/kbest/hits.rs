@@ -194,7 +194,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         // If only one label is opened before, it is the best path's; with bounds alone, that label was used.
         let length = if source == Source::Gathered { 1 + losses.lengths[t - 1] } else { 1 };
         hits.at[t] = HitsAt { hits: first..hits.all.len(), opened, rest, largest_value, length };
-        self.budget.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + looked)
+        self.spend(2 * PASS_COST * node_scores.len().div_ceil(LANES) + looked)
     }
 
     /// Opens the labels of position `t` that lead to a value of at least `needed` at the best path's next label, or at
@@ -244,7 +244,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.memory.fresh.push(Entry { label, back, alpha: score, reach });
         }
         self.tally.edges(looked);
-        self.budget.spend(EDGE_COST * looked)?;
+        self.spend(EDGE_COST * looked)?;
         if self.memory.layers.layer(t).opened > opened {
             self.drop_opened(t);
         }

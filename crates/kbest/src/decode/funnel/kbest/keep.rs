@@ -210,7 +210,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         graph.end_ways(node);
         self.tally.edges(looked);
-        self.budget.spend(looked)
+        self.spend(looked)
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.

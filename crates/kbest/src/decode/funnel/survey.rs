@@ -1,0 +1,79 @@
+//! A look at a few positions ahead of the search: how many labels would be opened there, and what that would cost.
+//!
+//! **What.** At each position looked at, the label with the best node score at the position before stands for the labels
+//! opened there. One pass then finds the labels that may reach the floor, just as [`super::passes`] does:
+//!
+//! ```text
+//! value[y] = edge(likely label before, y) + node[y]
+//! floor    = max over y of value[y],  plus what a label usually gains on the way out
+//! may      = number of labels y with  max(value[y], least edge + node[y]) + way_out[y] >= floor
+//! blocked  = number of those that the likely label cannot lead to
+//! ```
+//!
+//! **Why.** On lattices of forty families and 40 to 1,500 labels, `may` is close to the number of labels opened per
+//! position, and the time of the search follows from it: labels that may reach the floor are compared with those before
+//! them, and blocked labels send the search back to earlier positions, again and again. So it is known for one pass per
+//! position looked at whether the search is worth going on with. Only a guess: nothing is pruned by it.
+//!
+//! **Cost.** Four scans of `L` scores per position looked at.
+
+use super::passes::{as_slice, largest_ways_out};
+use super::search::Memory;
+use crate::kernel::{Float, LANES, argmax};
+use crate::lattice::{EdgeScores, Lattice};
+
+/// What a look at some positions suggests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Survey {
+    /// Positions looked at.
+    pub(super) looked: usize,
+    /// The likely cost of the search per position, in the unit of [`super::Budget`].
+    pub(super) cost: usize,
+}
+
+/// The cost of looking at one position, in the same unit.
+pub(crate) fn cost_of_look(labels: usize) -> usize {
+    75 + 8 * labels.div_ceil(LANES)
+}
+
+/// Looks at up to `count` positions, spread evenly over those from `first` on; not at position 0, and at the last one only
+/// if there is no other.
+pub(super) fn survey<S: Float, E: EdgeScores<S>>(
+    lattice: &Lattice<'_, S>,
+    edges: &E,
+    first: usize,
+    count: usize,
+    memory: &mut Memory<S>,
+) -> Survey {
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    let first = first.max(1);
+    let range = match positions.saturating_sub(first) {
+        0 => 0,
+        all => (all - 1).max(1),
+    };
+    let looked = count.min(range);
+    let (mut may, mut blocked) = (0, 0);
+    for i in 0..looked {
+        let t = first + (2 * i + 1) * range / (2 * looked);
+        let Some((likely, _)) = argmax(lattice.node_row(t - 1)) else { continue };
+        let row = &edges.row(t, likely, &mut memory.edge_buffer)[..labels];
+        let (node_scores, least) = (lattice.node_row(t), edges.bounds(t).least_way_out());
+        let floor = S::largest_value(S::ZERO, row, node_scores) + least;
+        let ways_out = as_slice(largest_ways_out(lattice, edges, t), &mut memory.way_out_buffer, labels);
+        memory.seen.clear();
+        S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, &mut memory.seen);
+        may += memory.seen.len();
+        blocked += memory.seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
+    }
+    let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);
+    Survey { looked, cost: likely_cost(labels, each(may), each(blocked)) }
+}
+
+/// The cost of a position if so many labels of each may reach the floor, so many of them blocked (measured, roughly).
+fn likely_cost(labels: usize, may: usize, blocked: usize) -> usize {
+    let vectors = labels.div_ceil(LANES);
+    // Few labels before are all compared; with many, the best ones soon settle the matter.
+    let comparisons = may * (14 * may).min(125 + 3 * labels / 2);
+    let sent_back = (blocked * (blocked + 1) / 2).saturating_mul(190 + labels / 3);
+    (125 + 3 * vectors + 2 * may * vectors + comparisons).saturating_add(sent_back)
+}
