@@ -70,7 +70,7 @@ fn boundaries_have_scores() {
     assert_eq!(segments(&batch)[1], expected);
     assert_eq!(segments(&batch)[0]["score"], 0.0);
     for (key, shape) in [("segment_begin", &[2, 2][..]), ("segment_end", &[1, 3, 2])] {
-        let wrong = small().f32(key, shape, &vec![0.0; shape.iter().product()]);
+        let wrong = small().f32(key, shape, &vec![0.0; shape.iter().product::<u64>() as usize]);
         let (code, _, stderr) = run(&["decode"], &wrong.bytes());
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(&format!("key `{key}`: expected the shape of node = (3, 2)")), "{stderr}");
