@@ -1,6 +1,6 @@
 //! Sections of a model file that contradict themselves or that nothing would read, and maps that change under a tagger.
 
-use crate::model_file::{put_together, take_apart};
+use crate::model_file::{Sections, put_together, take_apart};
 use kbest::feature::FeatureSource;
 use kbest::model::{LabelParts, Model};
 use kbest::train::{Averaging, Perceptron, PerceptronOptions, Trainer, TrainingSet};
@@ -53,7 +53,7 @@ fn a_vote_needs_voters() {
 #[test]
 fn sections_that_nothing_reads_are_refused() {
     let whole = take_apart(&trained(Averaging::Averaged).to_bytes().unwrap());
-    let changed = |change: &dyn Fn(&mut Vec<(String, Vec<u8>)>)| {
+    let changed = |change: &dyn Fn(&mut Sections)| {
         let mut sections = whole.clone();
         change(&mut sections);
         Model::from_bytes(&put_together(&sections), "f").unwrap_err().to_string()
