@@ -17,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+/// For each data set its files: name, size, checksum.
+type Marks = BTreeMap<String, Vec<(String, u64, String)>>;
+
 /// Everything that must be the same for measurements to be used again.
 #[derive(Serialize, Deserialize)]
 struct Settings {
@@ -25,7 +28,7 @@ struct Settings {
     quick: bool,
     data: Option<PathBuf>,
     /// For each data set its files with their sizes and checksums.
-    files: BTreeMap<String, Vec<(String, u64, String)>>,
+    files: Marks,
 }
 
 /// The folder.
@@ -141,7 +144,7 @@ fn tasks() -> BTreeSet<&'static str> {
 }
 
 /// Name, size and checksum of each data file, by data set. Generated data never change.
-fn marks(folder: Option<&Path>) -> Result<BTreeMap<String, Vec<(String, u64, String)>>> {
+fn marks(folder: Option<&Path>) -> Result<Marks> {
     let Some(folder) = folder else { return Ok(BTreeMap::new()) };
     let mut marks = BTreeMap::new();
     for task in tasks() {
