@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// For each data set its files with their sizes and checksums.
+/// For each data set its files: name, size, checksum.
 type Marks = BTreeMap<String, Vec<(String, u64, String)>>;
 
 /// Everything that must be the same for measurements to be used again.
@@ -27,6 +27,7 @@ struct Settings {
     version: String,
     quick: bool,
     data: Option<PathBuf>,
+    /// For each data set its files with their sizes and checksums.
     files: Marks,
 }
 
@@ -144,8 +145,8 @@ fn tasks() -> BTreeSet<&'static str> {
 
 /// Name, size and checksum of each data file, by data set. Generated data never change.
 fn marks(folder: Option<&Path>) -> Result<Marks> {
-    let Some(folder) = folder else { return Ok(Marks::new()) };
-    let mut marks = Marks::new();
+    let Some(folder) = folder else { return Ok(BTreeMap::new()) };
+    let mut marks = BTreeMap::new();
     for task in tasks() {
         let mut files = vec![];
         for file in data::PARTS.iter().filter_map(|part| data::file_of(folder, task, part)) {

@@ -27,11 +27,11 @@ impl Mixed {
         step: &mut StateReader<'_>,
     ) -> Result<Vec<u8>> {
         let (epoch, clock) = (step.number::<u64>()?, step.number::<u64>()?);
+        let mut weights = data.restore(step)?; // of an empty shard, too: the step is read to its end
         let examples = data.example_count();
         if examples == 0 {
             return Ok(Self::none(data)?.write(data));
         }
-        let mut weights = data.restore(step)?;
         // Every shard its own order, which depends on nothing else.
         let seed = options.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let order = shuffled(examples, seed, epoch as usize);
