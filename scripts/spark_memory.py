@@ -69,12 +69,12 @@ def shared(path, tokens, sibling):
 
 def answer(path):
     """Growth of the peak while a shard answers a step."""
-    import kbest
+    from kbest._kbest import ShardPlan
 
     with open(path, "rb") as file:
         options, model, observed, shard, step = pickle.load(file)
     before = status("VmHWM")
-    plan = kbest.ShardPlan(options, model, observed)
+    plan = ShardPlan(options, model, observed)
     planned = status("VmHWM") - before
     plan.answer(0, shard, step)
     return planned, status("VmHWM") - before - planned
@@ -82,11 +82,11 @@ def answer(path):
 
 def driver(path):
     """Growth of the driver's peak from the first step on; the shards are elsewhere."""
-    import kbest
+    from kbest._kbest import ShardPlan
 
     with open(path, "rb") as file:
         options, model, observed, total = pickle.load(file)
-    plan = kbest.ShardPlan(options, model, observed)
+    plan = ShardPlan(options, model, observed)
     before = []
 
     def run(step):
@@ -159,14 +159,14 @@ def main():
         model = str(folder / "model.kbest")
         tagger = kbest.train(tokens, labels, epochs=3)
         tagger.save(model)
-        words = [word for sentence in tokens for word in sentence][:2000]
-        size, length, count = os.path.getsize(model), arguments.tokens, len(tagger.labels)
-        print(f"{count} labels, a row of {length:,} tokens, a model of {size / 1e6:.2f} MB, {len(tokens):,} sentences\n\n| what | memory |\n|---|---|")
+        words = [word for sentence in tokens for word in sentence][:100]
+        size, count = os.path.getsize(model), len(tagger.labels)
+        print(f"{count} labels, a model of {size / 1e6:.2f} MB, {len(tokens):,} sentences\n\n| what | memory |\n|---|---|")
         rss, pss = child("shared", model, words, False)
         print(f"| the model's map in one of two workers | {rss / size:.2f} x the file, of which {pss / size:.2f} x is its own share |")
-        for k, marginals in [(1, False), (1, True), (5, False)]:
+        for k, marginals, length in [(1, False, arguments.tokens), (1, True, arguments.tokens), (5, False, arguments.tokens // 10)]:
             grown = child("tag", model, words, length, k, marginals)
-            what = f"k = {k}{', marginals' if marginals else ''}"
+            what = f"k = {k}{', marginals' if marginals else ''}, a row of {length:,} tokens"
             print(f"| scratch of a tagger, {what} | {grown / length / count:.1f} bytes x positions x labels |")
         training(folder, tokens, labels)
 

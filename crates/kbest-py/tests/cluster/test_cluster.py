@@ -2,7 +2,7 @@
 
 Run by `make test-cluster`. Each kill hits a running task: an executor, a Python worker, a worker daemon; while tagging and while
 training. The victim is halted (SIGSTOP) until Spark has given its executor a task, and only then killed; afterwards Spark must have
-counted a task as failed, or another victim is looked for.
+counted a task as failed, or have given up the executor that was halted with its task; else another victim is looked for.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ class Status:
     def failed(self) -> int:
         return sum(executor.failedTasks() for executor in self.executors())
 
+    def is_gone(self, number: str) -> bool:
+        return not any(executor.isActive() for executor in self.executors() if executor.id() == number)
+
     def active(self, number: str) -> int:
         return sum(executor.activeTasks() for executor in self.executors() if executor.id() == number)
 
@@ -132,7 +135,7 @@ class Cluster:
         return [pid for pid in lines if parent(pid) in daemons]
 
     def kill(self, what: str, spark, until: float) -> int:
-        """Kills one of them with SIGKILL while it has a task. Returns how many tasks Spark has counted as failed since."""
+        """Kills one of them with SIGKILL while it has a task. Returns how many tasks were lost, 0 if none."""
         status = Status(spark)
         before = status.failed()
         while time.time() < until:
@@ -145,14 +148,18 @@ class Cluster:
                 continue
             number = executor_number(executor)
             # Its task does not end, because it is halted, or because the executor waits for the Python worker.
+            lost = False
             if wait(lambda: status.active(number) > 0, 5):
-                victims = [parent(executor)] if what == "daemon" else halted
-                for pid in victims:
+                for pid in [parent(executor)] if what == "daemon" else halted:
                     send(pid, signal.SIGKILL)
+                # An executor whose daemon is gone stays halted until Spark has given it up: it must not end its task first.
+                # Tasks of a lost daemon are not always counted as failed, but a halted executor that is gone had one.
+                halts = what != "python"
+                lost = wait(lambda: status.failed() > before or halts and status.is_gone(number), 30)
             for pid in halted:
                 send(pid, signal.SIGCONT)
-            if wait(lambda: status.failed() > before, 30):
-                return status.failed() - before
+            if lost:
+                return max(status.failed() - before, 1)
             self.mend()
         return 0
 
