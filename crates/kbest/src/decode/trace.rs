@@ -88,7 +88,7 @@ impl Trace {
     pub(crate) fn open_all(&mut self, t: usize) {
         let column = &mut self.columns[t];
         column.pruned = Bits::default();
-        if column.whole.is_none() {
+        if column.whole.is_none() && column.one_by_one.len() < self.labels {
             column.whole = Some(self.steps);
             self.steps = self.steps.saturating_add(1);
         }
@@ -226,6 +226,18 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As when a decoder has opened every label of a position, gives up, and another one begins anew.
+    #[test]
+    fn nothing_is_opened_twice() {
+        let mut trace = Trace::over(2, 3);
+        (0..3).for_each(|y| trace.open(1, y));
+        trace.open_all(1);
+        trace.open_all(0);
+        trace.open_all(0);
+        assert_eq!(trace.steps(), 4);
+        assert_eq!((trace.step(1, 2), trace.step(0, 2), trace.opened_count(1)), (Some(2), Some(3), 3));
+    }
 
     #[test]
     fn the_last_event_decides_and_opening_is_remembered() {

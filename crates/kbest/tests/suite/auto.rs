@@ -122,6 +122,21 @@ proptest! {
     }
 }
 
+/// The same for every number of labels that is handled apart, with dense edges.
+#[test]
+fn the_plan_of_a_small_matrix_is_what_is_run() {
+    for (labels, score) in (1..40).flat_map(|labels| [(labels, 0.0f32), (labels, f32::NEG_INFINITY)]) {
+        let mut scores = vec![score; labels * labels];
+        scores[0] = 1.0;
+        let edges = Edges::dense(labels, scores).unwrap();
+        let lattice = Lattice::new(vec![0.0; 2 * labels], &edges).unwrap();
+        let plan = Auto::default().plan(&lattice, 1);
+        let answer = Auto::default().decode(&lattice, &mut Scratch::new()).unwrap();
+        let planned = [plan.first.map_or("", Engine::name), plan.fallback.name()];
+        assert!(planned.contains(&answer.decoder), "{} is not in {plan}", answer.decoder);
+    }
+}
+
 /// Answers name the decoder that found them; for an empty sequence, too.
 #[test]
 fn auto_is_never_the_name_of_an_answer() {

@@ -63,7 +63,7 @@ fn check(lattice: &Lattice<'_, f32>, decoder: &Decoder, k: usize) -> Result<(), 
             prop_assert_eq!(trace.fate(t, y), expected);
         }
     }
-    prop_assert!(steps.iter().copied().eq(0..trace.steps()), "every step opened something");
+    prop_assert!(steps.iter().copied().eq(0..trace.steps()), "{decoder}: every step opened something");
     if plain.is_err() {
         return Ok(());
     }

@@ -266,9 +266,9 @@ impl Plan {
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
-    /// Whether a matrix is so small that every plan for one path reads all of it.
+    /// Whether a matrix is so small that every plan for one path reads all of it. (That of a single label is not worth it.)
     pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
-        lattice.labels() < FEW_LABELS && matches!(lattice.edges().shape(), Shape::Dense(_))
+        (2..FEW_LABELS).contains(&lattice.labels()) && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
     /// How the fallback computes forward scores.
