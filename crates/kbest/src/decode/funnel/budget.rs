@@ -9,7 +9,7 @@ pub(crate) enum Stop {
     NoPath,
     /// More work than allowed: little can be pruned here.
     OverBudget,
-    /// More partial paths than can be numbered.
+    /// More ways or partial paths than are worth their memory.
     Crowded,
 }
 

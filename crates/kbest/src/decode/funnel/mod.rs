@@ -36,7 +36,7 @@ mod survey;
 mod ways_in;
 
 use super::gather::GatherEdges;
-use super::{Algorithm, Job, Tally, Viterbi};
+use super::{Algorithm, Job, RecursiveEnumeration, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
@@ -62,7 +62,7 @@ impl Algorithm for Funnel {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
-            Err(Stop::Crowded) => Viterbi.search(job),
+            Err(Stop::Crowded) => RecursiveEnumeration::default().search(job),
         }
     }
 }

@@ -5,8 +5,10 @@
 //! last position, is a node, too, and the first of all; then come the nodes of the best path, last position first; then
 //! all others, also last position first.
 //!
-//! **Cost.** A few words per label and per way. Made by one walk backwards ([`super::keep`]), read by the enumeration
-//! ([`super::deviations`]).
+//! **Cost.** A few words per label and per way, and never many more ways than the lattice has nodes: where rounding hides
+//! so much, or so many paths are wanted, that nearly every edge is such a way, they would take the memory of `T L^2`
+//! edges, and other decoders need only that of `T L` nodes. Made by one walk backwards ([`super::keep`]), read by the
+//! enumeration ([`super::deviations`]).
 
 use crate::decode::funnel::layers::{Entry, Layers, NONE};
 use crate::decode::funnel::search::smaller;
@@ -16,6 +18,9 @@ use std::ops::Range;
 
 /// The end, after the last position.
 pub(super) const END: u32 = 0;
+
+/// A graph may always have this many ways, about a megabyte.
+const FEW_WAYS: usize = 1 << 16;
 
 /// A label that some path within the margin has at its position.
 #[derive(Debug, Clone, Copy)]
@@ -66,19 +71,22 @@ pub(super) struct Graph<S> {
     pub(super) nodes: Vec<Node<S>>,
     pub(super) ways: Vec<Way<S>>,
     positions: usize,
+    most_ways: usize,
     levels: Vec<u32>, // T: where the nodes off the best path end, of the end (none), of the last position, and so on
     node_of: Vec<u32>, // by entry of the search; NONE if it is not kept
 }
 
 impl<S: Float> Graph<S> {
-    /// Begins with the best path; on the way to its labels, and to the end, paths may lose up to `allowance`.
-    pub(super) fn begin(&mut self, layers: &Layers<S>, best_path: &[u32], allowance: S) {
+    /// Begins with the best path in a lattice of so many labels; on the way to its labels, and to the end, paths may lose
+    /// up to `allowance`.
+    pub(super) fn begin(&mut self, layers: &Layers<S>, labels: usize, best_path: &[u32], allowance: S) {
         self.nodes.clear();
         self.ways.clear();
         self.levels.clear();
         self.node_of.clear();
         self.know_entries(layers.len());
         self.positions = best_path.len();
+        self.most_ways = FEW_WAYS.max(best_path.len().saturating_mul(labels) / 2);
         self.push_node(best_path.len(), NONE, 0, S::FORBIDDEN, allowance);
         for (t, &index) in best_path.iter().enumerate().rev() {
             let Entry { label, alpha, .. } = *layers.entry(index);
@@ -140,6 +148,12 @@ impl<S: Float> Graph<S> {
         let allowance = self.nodes[node as usize].allowance - loss;
         let from = self.keep(t, index, entry, allowance);
         self.ways.push(Way { from, label: entry.label, node_score, edge, loss });
+    }
+
+    /// Whether it has so many ways that it is no longer worth its memory.
+    #[inline(always)]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.ways.len() > self.most_ways
     }
 
     /// Ends the ways into a node.

@@ -75,7 +75,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let positions = self.lattice.positions();
         let Kept { best_path, hits, graph, .. } = kept;
         self.tally.round();
-        graph.begin(&self.memory.layers, best_path, margin + slack.within(margin));
+        graph.begin(&self.memory.layers, self.lattice.labels(), best_path, margin + slack.within(margin));
         let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, best_path, hits, graph));
         hits.cover = S::FORBIDDEN; // they were made for this margin
         done
@@ -210,7 +210,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         graph.end_ways(node);
         self.tally.edges(looked);
-        self.spend(looked)
+        self.spend(looked)?;
+        if graph.is_crowded() { Err(Stop::Crowded) } else { Ok(()) }
     }
 
     /// The value that an entry at `t - 1` leads to at label `y` of position `t`, or at the end, and the edge there.

@@ -18,7 +18,8 @@
 //!
 //! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
 //! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
-//! Where there are more partial paths than can be numbered ([`Stop::Crowded`]).
+//! In single precision on very long sequences, where rounding may hide more than labels differ by, and where nearly every edge
+//! is on some path wanted: [`Stop::Crowded`], before memory is spent on it.
 //!
 //! # Words
 //!
@@ -163,6 +164,9 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     search.run()?;
     search.memory.layers.best_entries(&mut kept.best_path);
     let (slack, scale) = (search.slack(&kept.best_path), search.scale());
+    if slack.hides_most(scale) {
+        return Err(Stop::Crowded);
+    }
     let mut margin = match search.margin_for(k, &kept.best_path, slack, margin_memory, &mut kept.hits)? {
         Some(margin) => margin,
         None => S::from_f64_up(if *last_margin > 0.0 { 1.5 * *last_margin } else { scale }),
@@ -199,5 +203,51 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
         } else {
             f64::INFINITY
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Decode, Decoder, Funnel, Scratch, Viterbi};
+    use crate::lattice::Edges;
+    use crate::random::Random;
+
+    fn scores<S: Float>(
+        decoder: impl Into<Decoder>,
+        lattice: &Lattice<'_, S>,
+        scratch: &mut Scratch<S>,
+    ) -> Vec<f64> {
+        let found = decoder.into().decode_kbest(lattice, 5, scratch).unwrap();
+        found.paths.iter().map(|path| path.score.to_f64()).collect()
+    }
+
+    /// Where all paths are equal, every edge is on one of the best.
+    #[test]
+    fn memory_grows_with_nodes_not_with_edges() {
+        let (positions, labels) = (40, 300);
+        let edges = Edges::dense(labels, vec![0.0f32; labels * labels]).unwrap();
+        let lattice = Lattice::new(vec![0.0; positions * labels], &edges).unwrap();
+        let mut scratch = Scratch::new();
+        assert_eq!(scores(Funnel, &lattice, &mut scratch), [0.0; 5]);
+        let ways = scratch.funnel.many.kept.graph.ways.capacity();
+        assert!(ways < 20 * positions * labels, "{ways} ways");
+    }
+
+    /// The sums of a very long sequence are so large that rounding hides what labels differ by: no label can be left out, and
+    /// none is kept in vain.
+    #[test]
+    fn large_sums_in_single_precision_are_left_to_others() {
+        let (positions, labels) = (6000, 12);
+        let mut random = Random::new(3);
+        let mut normal = |count: usize, strength: f64| -> Vec<f32> {
+            (0..count).map(|_| (strength * random.normal()) as f32).collect()
+        };
+        let edges = Edges::dense(labels, normal(labels * labels, 1.0)).unwrap();
+        let nodes: Vec<f32> = normal(positions * labels, 9.0).into_iter().map(|score| 30.0 + score).collect();
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        let (expected, mut scratch) = (scores(Viterbi, &lattice, &mut Scratch::new()), Scratch::new());
+        assert_eq!(scores(Funnel, &lattice, &mut scratch), expected);
+        assert_eq!(scratch.funnel.many.kept.graph.ways.capacity(), 0);
     }
 }

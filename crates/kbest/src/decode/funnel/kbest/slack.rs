@@ -32,6 +32,9 @@ use crate::lattice::EdgeScores;
 /// The first bound is good enough below this share of the scale of scores.
 const SMALL: f64 = 1e-3;
 
+/// From this share of the scale of scores on, a bound tells apart too few labels.
+const LARGE: f64 = 0.25;
+
 /// Up to how many times the scale of scores a loss is little.
 const REACH: f64 = 4.0;
 
@@ -48,6 +51,11 @@ impl<S: Float> Slack<S> {
     #[inline(always)]
     pub(super) fn within(&self, margin: S) -> S {
         if margin <= self.reach { self.little } else { self.any }
+    }
+
+    /// Whether it hides so much, beside scores of this scale, that most labels would be kept.
+    pub(super) fn hides_most(&self, scale: f64) -> bool {
+        self.little.to_f64() > LARGE * scale
     }
 }
 
