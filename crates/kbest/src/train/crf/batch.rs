@@ -6,7 +6,7 @@
 //! ```
 //!
 //! **Cost.** One forward-backward per sequence, then one addition for each weight of each feature of each position, and
-//! one for each pair of labels that has a weight. Sequences are divided into [`CHUNKS`] chunks with about the same
+//! one for each pair of labels that has a weight. Sequences are divided into up to 24 chunks with about the same
 //! number of positions; each is summed alone and the sums are added in order, so that no rounding depends on the number
 //! of threads.
 
@@ -17,9 +17,12 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The number of parts the data is divided into: a multiple of most numbers of threads. More would keep more threads
-/// busy, but each costs two passes over all weights.
-const CHUNKS: usize = 24;
+/// Numbers of parts the data is divided into, multiples of most numbers of threads. More would keep more threads busy, but
+/// each costs a pass over all weights.
+const CHUNKS: [usize; 4] = [24, 12, 8, 4];
+
+/// So many weights are added up in about a twentieth of the time that a position takes (measured at 22 labels).
+const WEIGHTS_PER_POSITION: usize = 25;
 
 /// The memory of one thread.
 #[derive(Debug)]
@@ -65,7 +68,7 @@ impl<F: Differentiable> Batch<F> {
     pub(super) fn new(data: &F, layout: &F::Layout, threads: usize) -> Self {
         let mut gold = vec![0.0; layout.len()];
         (0..data.example_count()).for_each(|i| data.add_gold(layout, i, data.weight(i), &mut gold));
-        let chunks = chunks(data);
+        let chunks = chunks(data, layout.len());
         let threads = threads.clamp(1, chunks.len().max(1));
         Batch { chunks, threads: (0..threads).map(|_| Expectations::new(layout)).collect(), gold }
     }
@@ -81,9 +84,13 @@ impl<F: Differentiable> Batch<F> {
         let (mut tally, mut progress) = (Tally::default(), Progress::default());
         gradient.iter_mut().zip(&self.gold).for_each(|(g, gold)| *g = -gold);
         for chunks in self.chunks.chunks(self.threads.len()) {
-            run(data, point, self.threads.iter_mut().zip(chunks))?;
-            for (expectations, chunk) in self.threads.iter().zip(chunks) {
-                gradient.iter_mut().zip(&expectations.gradient).for_each(|(g, expected)| *g += expected);
+            if let Err(error) = run(data, point, self.threads.iter_mut().zip(chunks)) {
+                self.threads.iter_mut().for_each(|unfinished| unfinished.gradient.fill(0.0));
+                return Err(error);
+            }
+            for (expectations, chunk) in self.threads.iter_mut().zip(chunks) {
+                let sums = gradient.iter_mut().zip(&mut expectations.gradient);
+                sums.for_each(|(g, expected)| *g += std::mem::take(expected)); // zero again for the next chunk
                 tally.add(expectations.tally);
                 progress.done += chunk.len();
                 progress.tokens += chunk.clone().map(|example| positions(data, example)).sum::<usize>();
@@ -102,7 +109,6 @@ fn run<'a, F: Differentiable + 'a>(
     work: impl Iterator<Item = (&'a mut Expectations<F>, &'a Range<usize>)>,
 ) -> Result<()> {
     let one = |(expectations, chunk): (&mut Expectations<F>, &Range<usize>)| {
-        expectations.gradient.fill(0.0);
         expectations.tally = Tally::default();
         expectations.add(data, point, chunk.clone())
     };
@@ -120,13 +126,15 @@ fn run<'a, F: Differentiable + 'a>(
     })
 }
 
-/// Runs of examples with about the same number of positions each.
-fn chunks(data: &impl Differentiable) -> Vec<Range<usize>> {
+/// Runs of examples with about the same number of positions each: fewer of them where passes over the weights would take long.
+fn chunks(data: &impl Differentiable, weights: usize) -> Vec<Range<usize>> {
     let all: usize = (0..data.example_count()).map(|example| positions(data, example)).sum();
+    let most = all.saturating_mul(WEIGHTS_PER_POSITION) / weights.max(1);
+    let count = CHUNKS.into_iter().find(|&count| count <= most).unwrap_or(CHUNKS[CHUNKS.len() - 1]);
     let (mut chunks, mut start, mut seen) = (Vec::new(), 0, 0);
     for example in 0..data.example_count() {
         seen += positions(data, example);
-        if seen * CHUNKS >= all * (chunks.len() + 1) {
+        if seen * count >= all * (chunks.len() + 1) {
             chunks.push(start..example + 1);
             start = example + 1;
         }
