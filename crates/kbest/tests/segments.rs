@@ -526,3 +526,26 @@ fn hostile_arguments_are_refused() {
     assert!(matches!(refused, Err(Error::Argument { .. })));
     assert!("semi-vitrebi".parse::<SegmentDecoder>().is_err());
 }
+
+/// Where rounding makes two segmentations equal, the larger sum inside comes before the shorter segment.
+#[test]
+fn ties_by_rounding_are_decided_inside() {
+    let edges = Edges::uniform(1, 0.0f32).unwrap();
+    let lattice = SegmentLattice::new(Lattice::new(vec![0.0f32; 2], &edges).unwrap());
+    let lattice = lattice.with_durations(vec![0.0, 1.0]).unwrap();
+    let lattice = lattice.with_scores(2, vec![1e8f32, 1e8, 0.0, 0.0]).unwrap();
+    for decoder in decoders() {
+        let answer = decoder.decode(&lattice, 1, &mut SegmentScratch::default()).unwrap();
+        assert_eq!(answer.segmentations[0].score, 1e8, "{decoder:?}");
+        assert_eq!(answer.segmentations[0].segments, [Segment { start: 0, end: 2, label: 0 }], "{decoder:?}");
+    }
+}
+
+/// Limits of all labels are a limit of the lattice.
+#[test]
+fn limits_of_labels_shorten_the_longest_segment() {
+    let edges = Edges::uniform(3, 0.0f64).unwrap();
+    let lattice = SegmentLattice::new(Lattice::new(vec![0.0; 30], &edges).unwrap());
+    assert_eq!(lattice.longest(), 10);
+    assert_eq!(lattice.with_longest_by_label(vec![2, 0, 4]).unwrap().longest(), 4);
+}

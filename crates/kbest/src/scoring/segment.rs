@@ -99,10 +99,17 @@ struct AskedSegments {
     scores: Vec<f32>,
 }
 
+/// Scores remembered before all are forgotten, so that memory does not grow with `T W L`.
+const REMEMBERED: usize = 1 << 22;
+
 impl AskedSegments {
     fn row(&mut self, model: &SegmentModel, s: usize, r: usize) -> &[f32] {
         let AskedSegments { memory, rows, scores } = self;
         let (features, weights) = (model.features(), model.weights());
+        if scores.len() >= REMEMBERED {
+            rows.clear();
+            scores.clear();
+        }
         let row = *rows.entry((s as u32, r as u32)).or_insert_with(|| {
             let start = scores.len();
             scores.resize(start + weights.labels(), 0.0);

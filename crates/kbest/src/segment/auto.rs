@@ -29,10 +29,18 @@ pub struct SegmentFacts {
 /// cheap (measured: benchmarks/segments.md).
 const FEW_SEGMENTS: usize = 4;
 
+/// Best-first search may put every segment with every label on its agenda, 32 bytes each: beyond this the funnel, which has none.
+const AGENDA: usize = 1 << 23;
+
 impl SegmentFacts {
     /// How many segments there are, labels apart.
     fn segments(&self) -> usize {
         spans(self.positions, self.longest)
+    }
+
+    /// Whether a search may put every segment on its agenda.
+    fn fit_an_agenda(&self) -> bool {
+        self.segments().saturating_mul(self.labels) <= AGENDA
     }
 }
 
@@ -67,7 +75,7 @@ impl SegmentPlan {
         let decoder = match () {
             () if all_scores => SegmentDecoder::SemiViterbiSimd,
             // Half the scores that the funnel asks for, in more time of its own: see benchmarks/bounds.md and segments.md.
-            () if facts.on_demand && facts.k == 1 && !facts.cheap => {
+            () if facts.on_demand && facts.k == 1 && !facts.cheap && facts.fit_an_agenda() => {
                 SegmentDecoder::SemiAstar(Estimate::Admissible)
             }
             () if bounds_pay => SegmentDecoder::SemiFunnel,
@@ -132,6 +140,7 @@ mod tests {
         assert_eq!(plan(7, 7, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
         assert_eq!(plan(30, 30, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(20_000, 200, false, 1).decoder, SegmentDecoder::SemiFunnel, "no agenda of gigabytes");
         assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiFunnel);
         assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
         assert_eq!(plan(30, 30, false, 5).decoder, SegmentDecoder::SemiFunnel);

@@ -236,7 +236,7 @@ pub(super) fn best_of<S: Float>(
     if k == 1 {
         return Ok(vec![forward.trace(lattice, explicit)?]);
     }
-    let mut derivations = Derivations::default();
+    let mut derivations = Derivations::at_most(k);
     let next = || derivations.next(lattice, forward, &explicit);
     let best: Vec<_> = std::iter::from_fn(next).take(k).collect();
     if best.is_empty() { Err(Error::NoPath) } else { Ok(best) }

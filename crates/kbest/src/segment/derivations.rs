@@ -5,7 +5,8 @@
 //! (Huang and Chiang, *Better k-best parsing*, 2005, algorithm 3). The first way to every node is known from the forward
 //! scores, so nodes that no path needs cost nothing. **Why exact.** Sums are built from the left, in the judge's order, and
 //! rounding is monotone: a better way to a predecessor is never a worse way to the node. **Cost.** `W` or `L` for each node
-//! asked for, once, and a logarithm for each of its further ways. No recursion: requests wait on a stack.
+//! asked for, once, and a logarithm for each of its further ways; memory for at most `k` of them at each. No recursion:
+//! requests wait on a stack.
 
 use super::forward::Forward;
 use super::{Segment, SegmentLattice, Segmentation};
@@ -58,13 +59,25 @@ struct Ways {
 }
 
 /// All segmentations, best first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Derivations {
     nodes: HashMap<Node, Ways>,
     given: usize,
+    most: usize,
+}
+
+impl Default for Derivations {
+    fn default() -> Self {
+        Self::at_most(usize::MAX)
+    }
 }
 
 impl Derivations {
+    /// Of which no more than so many will be asked for, so that no node needs more first ways.
+    pub(super) fn at_most(most: usize) -> Self {
+        Derivations { nodes: HashMap::new(), given: 0, most }
+    }
+
     /// The next best segmentation, if there is one. `explicit` adds the explicit score of a segment to an `inside`.
     pub(super) fn next<S: Float>(
         &mut self,
@@ -72,7 +85,7 @@ impl Derivations {
         forward: &Forward<S>,
         explicit: impl Fn(f64, usize, usize, usize) -> f64,
     ) -> Option<Segmentation<S>> {
-        let source = Source { lattice, forward, explicit };
+        let source = Source { lattice, forward, explicit, most: self.most };
         self.ask(&source, Node::Goal, self.given);
         let way = *self.nodes[&Node::Goal].taken.get(self.given)?;
         self.given += 1;
@@ -160,6 +173,7 @@ struct Source<'s, 'l, S: Float, X> {
     lattice: &'s SegmentLattice<'l, S>,
     forward: &'s Forward<S>,
     explicit: X,
+    most: usize,
 }
 
 impl<S: Float, X: Fn(f64, usize, usize, usize) -> f64> Source<'_, '_, S, X> {
@@ -196,11 +210,11 @@ impl<S: Float, X: Fn(f64, usize, usize, usize) -> f64> Source<'_, '_, S, X> {
         Way { value, choice, rank, lower_choice_first: !matches!(node, Node::End { .. }) }
     }
 
-    /// The best way through each choice, from the forward scores.
+    /// The best way through each choice, from the forward scores; the best ones, if there are more than will be asked for.
     fn first_ways(&self, node: Node) -> BinaryHeap<Way> {
         let labels = self.lattice.labels();
         let peak = |at: usize, y: usize| self.forward.peak[at * labels + y];
-        let ways: Vec<Way> = match node {
+        let mut ways: Vec<Way> = match node {
             Node::Goal => {
                 let at = self.lattice.positions();
                 (0..labels).map(|y| self.way(node, y, 0, peak(at, y))).collect()
@@ -210,6 +224,12 @@ impl<S: Float, X: Fn(f64, usize, usize, usize) -> f64> Source<'_, '_, S, X> {
                 .collect(),
             Node::Enter { at, .. } => (0..labels).map(|p| self.way(node, p, 0, peak(at, p))).collect(),
         };
-        ways.into_iter().filter(|way| way.value != f64::NEG_INFINITY).collect()
+        ways.retain(|way| way.value != f64::NEG_INFINITY);
+        if ways.len() > self.most {
+            ways.select_nth_unstable_by(self.most, |a, b| b.cmp(a));
+            ways.truncate(self.most);
+            ways.shrink_to_fit();
+        }
+        ways.into()
     }
 }

@@ -240,7 +240,10 @@ impl<S: Float> Inside<S> for Asking<'_, '_, S> {
             if !alive.iter().any(|&(y, start)| reaches(y as usize, start)) {
                 continue;
             }
+            let of_rows = matches!(lattice.explicit, Explicit::Rows { .. });
             let mut raise = |y: usize, start: f64, explicit: f64| {
+                let bound = bounds[y].to_f64();
+                debug_assert!(!of_rows || explicit <= bound, "[{s}, {r}), label {y}: {explicit} > {bound}");
                 self.done += 1;
                 let inside = (start + durations[y]) + explicit;
                 // The shortest of equally good ones: starts rise.
@@ -252,15 +255,7 @@ impl<S: Float> Inside<S> for Asking<'_, '_, S> {
             let survivors = survivors.filter(|&(y, start)| reaches(y, start));
             match &lattice.explicit {
                 Explicit::Rows { scores, .. } if !self.remember => scores.show(s, r, &mut |row| {
-                    survivors.clone().for_each(|(y, start)| {
-                        debug_assert!(
-                            row[y] <= bounds[y],
-                            "[{s}, {r}), label {y}: {} > {}",
-                            row[y],
-                            bounds[y]
-                        );
-                        raise(y, start, row[y].to_f64());
-                    });
+                    survivors.clone().for_each(|(y, start)| raise(y, start, row[y].to_f64()));
                 }),
                 _ => survivors.for_each(|(y, start)| raise(y, start, ask(lattice, asked, s, r, y))),
             }

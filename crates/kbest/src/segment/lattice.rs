@@ -287,6 +287,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         if longest.len() != self.labels() {
             return Err(Error::shape("longest segments", format!("{} labels", self.labels()), longest.len()));
         }
+        self.longest = self.longest.min(longest.iter().copied().fold(1, usize::max));
         self.longest_of = Some(longest);
         Ok(self.changed())
     }

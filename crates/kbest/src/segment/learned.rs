@@ -15,7 +15,7 @@
 //!
 //! **Cost.** The backward pass of the admissible bound, `T L^2 + T W L` cheap steps; then `O(1)` per segment on the agenda, and
 //! explicit scores only for what comes off. Estimates may be inconsistent, so a label may be entered again with a better score; after
-//! `T W L` steps the search gives up, and the exact one is asked. **When not.** Where the answer must be the best one.
+//! `(T (W + 1) + 1) L` steps the search gives up, and the exact one is asked. **When not.** Where the answer must be the best one.
 
 use super::astar::{Item, Waiting};
 use super::completions::{Completions, Raise};
@@ -151,12 +151,12 @@ pub(super) fn search<S: Float>(
     for y in 0..labels {
         memory.enter(lattice, estimate, completions, 0, y, lattice.enter_first(y), 0);
     }
-    let mut steps = positions * labels * (lattice.longest() + 1);
+    let mut steps = positions.saturating_mul(lattice.longest() + 1).saturating_add(1).saturating_mul(labels);
     while let Some(Waiting { item, .. }) = memory.agenda.pop() {
-        steps -= 1;
         if steps == 0 {
             return Ok(None);
         }
+        steps -= 1;
         match item {
             Item::Enter { at, label, entered } => {
                 let (s, y) = (at as usize, label as usize);
@@ -172,7 +172,7 @@ pub(super) fn search<S: Float>(
                     let at = r * labels + y;
                     let most = match &lattice.explicit {
                         Explicit::None => 0.0,
-                        Explicit::Array { .. } => f64::INFINITY,
+                        Explicit::Array { .. } => lattice.explicit(s, r, label).to_f64(),
                         Explicit::Function { .. } | Explicit::Rows { .. } => {
                             rows[(r - s - 1) * labels + y].to_f64()
                         }

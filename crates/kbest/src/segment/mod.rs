@@ -8,7 +8,8 @@
 //! give. **When not.** If segments only differ by their tokens, a chain with labels such as `B-`, `I-` and `O` is faster.
 //!
 //! **Ties.** Among equally good segmentations, read from the end: the lowest label, then the shortest segment, then the
-//! lowest label before it, and so on. All decoders obey it, and the order of the `k` best follows it, too.
+//! lowest label before it, and so on. All decoders obey it, and the order of the `k` best follows it, too. Where rounding
+//! makes two segmentations equal, the sums inside decide, which are kept in `f64`: the larger one before the shorter segment.
 //!
 //! ```
 //! use kbest::segment::{Segment, SegmentDecoder, SegmentLattice, SegmentScratch};

@@ -448,6 +448,25 @@ fn every_decoder_finds_the_same_segments() {
     assert!(asked[1] < asked[0], "{asked:?}: bounds leave out segments");
 }
 
+/// Bounds count each kind once, and each known segment once for a word of it.
+#[test]
+fn files_that_break_bounds_are_refused() {
+    let refusal = |changes: &[(&str, &[u8])]| {
+        let mut sections = files().swap_remove(0);
+        for (section, content) in changes {
+            let place = sections.iter().position(|(name, _)| name == section).unwrap();
+            let length = sections[place].1.len();
+            sections[place].1 = if content.is_empty() { vec![0; length] } else { content.to_vec() };
+        }
+        SegmentModel::from_bytes(&put_together(&sections), "f").unwrap_err().to_string()
+    };
+    let ends: Vec<u8> = [5u32, 10].into_iter().flat_map(u32::to_le_bytes).collect();
+    let twice = refusal(&[("segments.kinds", b"shapeshape"), ("segments.kinds.ends", &ends)]);
+    assert!(twice.contains("expected each once, got shape twice"), "{twice}");
+    let zeros = refusal(&[("similar.segments", b"")]);
+    assert!(zeros.contains("postings that do not rise"), "{zeros}");
+}
+
 /// Loads and, if that succeeds, tags.
 fn survive(file: &[u8]) -> bool {
     let Ok(model) = SegmentModel::from_bytes(file, "f") else { return false };

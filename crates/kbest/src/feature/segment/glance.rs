@@ -10,7 +10,7 @@
 //! cosine <= sum over words of idf(word) * largest weight of the word in any known segment / sqrt(sum of idf(word)^2)
 //! ```
 //!
-//! **Cost.** A few look-ups per segment; tables of two words per feature, made when a model is made.
+//! **Cost.** A few look-ups per segment; tables of two to four words for each feature of a known text, made when a model is made.
 
 use super::similar::{SimilarMemory, UNKNOWN};
 use super::text::{SegmentText, line_bits};
@@ -26,10 +26,13 @@ const AROUND: u64 = 0xc0ac_29b7_c97c_50dd;
 const LINE: u64 = 0x9216_d5d9_8979_fb1b;
 const MIX: u64 = 0x3f84_d5b5_b547_0917;
 
-/// Whatever a cosine's rounding may be, and what [`Similar::nearest`] allows for it.
+/// Covers the rounding of a cosine of few words, and what [`Similar::nearest`] allows for it.
 const COSINE_SLACK: f32 = 1e-3;
 
-/// There is no word: as an empty one, since their keys are the same.
+/// Covers the rounding that each further word adds to either sum.
+const SLACK_PER_WORD: f32 = 4.0 * f32::EPSILON;
+
+/// No word: the same as an empty one, since both give the same key.
 const OUTSIDE: u64 = 0;
 
 /// The hash of a word or a shape; that of nothing is [`OUTSIDE`].
@@ -214,12 +217,13 @@ impl Glance {
     #[inline(always)]
     pub(crate) fn similarities(&self, s: usize, longest: usize, mut see: impl FnMut(Similarity)) {
         let (mut labels, mut gain, mut square) = (0, 0.0, 0.0f32);
-        for place in self.places[s..].iter().take(longest) {
+        for (length, place) in (1..).zip(self.places[s..].iter().take(longest)) {
             labels |= place.labels;
             gain += place.gain;
             square += place.square;
             let norm = square.sqrt();
-            let reaches = |floor: &&f32| gain >= norm * (**floor - COSINE_SLACK);
+            let slack = COSINE_SLACK + SLACK_PER_WORD * length as f32;
+            let reaches = |floor: &&f32| gain >= norm * (**floor - slack);
             let steps = if norm > 0.0 { Similar::FLOORS.iter().filter(reaches).count() } else { 0 };
             see(Similarity { labels, steps });
         }

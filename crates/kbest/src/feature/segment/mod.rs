@@ -161,6 +161,13 @@ impl SegmentFeatures {
         if let Some(id) = text_features.iter().find(|&&id| id as usize >= keys.len()) {
             return Err(Error::shape("features of known texts", format!("below {}", keys.len()), id));
         }
+        if let Some((_, kind)) = kinds.iter().enumerate().find(|&(i, kind)| kinds[..i].contains(kind)) {
+            return Err(Error::shape(
+                "kinds of segment features",
+                "each once",
+                format!("{} twice", kind.name()),
+            ));
+        }
         check_text_lists(&keys, &texts, &text_starts, &text_features)?;
         similar.check(labels.len())?;
         let steps = 0..Similar::STEPS;

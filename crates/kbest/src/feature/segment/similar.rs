@@ -128,6 +128,10 @@ impl Similar {
         if self.segments.iter().any(|&segment| segment as usize >= self.labels.len()) {
             return wrong("a posting of a segment that is not known");
         }
+        let list = |ends: &[u32]| &self.segments[ends[0] as usize..ends[1] as usize];
+        if self.starts.windows(2).map(list).any(|list| !list.is_sorted_by(|a, b| a < b)) {
+            return wrong("a word with postings that do not rise");
+        }
         if self.labels.iter().any(|&label| label as usize >= labels) {
             return wrong("a label out of range");
         }

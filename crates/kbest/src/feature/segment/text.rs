@@ -67,7 +67,8 @@ impl SegmentText {
         let mut line = 0;
         for t in 0..sequence.len() {
             let cell = sequence.cell(t, column).ok_or_else(|| {
-                let expected = format!("{} (the last one says which line it is on)", column + 1);
+                let expected =
+                    format!("{} (the last one says which line it is on)", column.saturating_add(1));
                 Error::shape(format!("columns of position {t}"), expected, sequence.width(t))
             })?;
             line += u32::from(t > 0 && sequence.cell(t - 1, column) != Some(cell));
