@@ -90,6 +90,12 @@ fn inputs_are_not_overwritten() {
     folder.refuse(&["tag", "-m", "model", "train.tsv", "-o", "model"], same);
     folder.refuse(&["tag", "-m", "model", "train.tsv", "-o", "train.tsv"], same);
     folder.refuse(&["tag", "-m", "model", "train.tsv", "--constraints", "rules", "-o", "rules"], same);
+    folder.succeed(&["generate", "lattice", "--labels", "5", "--positions", "4", "-o", "scores.npz"]);
+    folder.refuse(&["bench", "decode", "scores.npz", "--repeat", "1", "--save", "scores.npz"], same);
+    folder.refuse(
+        &["bench", "decode", "scores.npz", "--repeat", "1", "--save", "none/report.json"],
+        "none/report.json",
+    );
     #[cfg(unix)]
     {
         folder.refuse(&["train", "link", "-m", "train.tsv"], same);

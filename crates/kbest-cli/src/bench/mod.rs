@@ -15,10 +15,11 @@ pub(crate) use report::YARDSTICK;
 
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Input, Scores, with_batch};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, keep_inputs};
 use clap::{Args, Subcommand};
 use kbest::decode::CATALOGUE;
 use kbest::{Decode, Decoder};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -94,10 +95,41 @@ fn decode(arguments: &DecodeArguments) -> Result<()> {
         return Err(Failure::Usage(format!("--limit: expected seconds above 0, got {}", arguments.limit)));
     }
     let ks: Vec<usize> = BTreeSet::from_iter(arguments.k.iter().copied()).into_iter().collect();
+    let reports = Reports::open(arguments)?;
     with_batch!(arguments.input.read()?, |batch| match batch.is_segments() {
-        true => segments::bench(arguments, &batch),
-        false => bench(arguments, &ks, chosen_for(&arguments.decoders, &ks)?, &batch),
+        true => segments::bench(arguments, &batch, reports),
+        false => bench(arguments, &ks, chosen_for(&arguments.decoders, &ks)?, &batch, reports),
     })
+}
+
+/// Where reports go, opened before anything is measured: a long run must not end in a file that cannot be written.
+struct Reports {
+    json: bool,
+    saved: Option<Output>,
+}
+
+impl Reports {
+    fn open(arguments: &DecodeArguments) -> Result<Self> {
+        let inputs = [&arguments.input.file, &arguments.input.edges];
+        let open = |path: &PathBuf| {
+            keep_inputs(path, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+            Output::create(Some(path))
+        };
+        Ok(Reports { json: arguments.json, saved: arguments.save.as_ref().map(open).transpose()? })
+    }
+
+    /// Prints the report and saves it.
+    fn write(self, report: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+        let json = serde_json::to_string(report).map_err(std::io::Error::from)? + "\n";
+        let mut output = Output::create(None)?;
+        output.write_all(if self.json { json.clone() } else { text() }.as_bytes())?;
+        output.finish()?;
+        if let Some(mut saved) = self.saved {
+            saved.write_all(json.as_bytes())?;
+            saved.finish()?;
+        }
+        Ok(())
+    }
 }
 
 /// Decoders by name, with the number of paths to find; all that can find `k` paths if none is named.
@@ -141,6 +173,7 @@ fn bench<S: Scores>(
     ks: &[usize],
     decoders: Vec<(String, Decoder, usize)>,
     batch: &Batch<S>,
+    reports: Reports,
 ) -> Result<()> {
     let lattices = batch.lattices()?;
     if lattices.is_empty() {
@@ -153,16 +186,7 @@ fn bench<S: Scores>(
     drop(progress);
     let verdicts = compare(&lattices, &measured.contenders);
     let report = report::Report::new::<S>(&lattices, ks, &measured, &verdicts);
-
-    let json = serde_json::to_string(&report).map_err(std::io::Error::from)? + "\n";
-    let mut output = Output::create(None)?;
-    output.write_all(if arguments.json { json.clone() } else { report.text() }.as_bytes())?;
-    output.finish()?;
-    if let Some(path) = &arguments.save {
-        let mut file = Output::create(Some(path))?;
-        file.write_all(json.as_bytes())?;
-        file.finish()?;
-    }
+    reports.write(&report, || report.text())?;
     match disagreements(&measured.contenders, &verdicts) {
         Some(text) => Err(Failure::Negative(text)),
         None => Ok(()),

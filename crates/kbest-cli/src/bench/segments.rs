@@ -1,10 +1,10 @@
 //! `kbest bench decode` on lattices of segments: interleaved rounds, one thread, the best of them; answers compared.
 
-use super::DecodeArguments;
 use super::measure::Times;
+use super::{DecodeArguments, Reports};
 use crate::failure::{Failure, Result};
 use crate::input::{Batch, Scores};
-use crate::output::{Output, Progress};
+use crate::output::Progress;
 use crate::segments::CountersLine;
 use crate::table;
 use kbest::kernel::{AlignedVec, level, padded};
@@ -14,7 +14,6 @@ use kbest::segment::{
 use kbest::{Error, Float};
 use serde::Serialize;
 use std::hint::black_box;
-use std::io::Write;
 use std::time::Instant;
 
 /// What the others are compared with.
@@ -114,7 +113,11 @@ fn chosen(names: &[String], k: usize) -> Result<Vec<SegmentDecoder>> {
 }
 
 /// Measures, prints, and fails if answers differ.
-pub(super) fn bench<S: Scores>(arguments: &DecodeArguments, batch: &Batch<S>) -> Result<()> {
+pub(super) fn bench<S: Scores>(
+    arguments: &DecodeArguments,
+    batch: &Batch<S>,
+    reports: Reports,
+) -> Result<()> {
     let &[k] = arguments.k.as_slice() else {
         return Err(Failure::Usage("-k: expected one number for lattices of segments".into()));
     };
@@ -151,13 +154,7 @@ pub(super) fn bench<S: Scores>(arguments: &DecodeArguments, batch: &Batch<S>) ->
     }
     drop(progress);
     let report = report::<S>(&lattices, k, &contenders, &scan, &limit);
-    let json = serde_json::to_string(&report).map_err(std::io::Error::from)? + "\n";
-    let mut output = Output::create(None)?;
-    output.write_all(if arguments.json { json.clone() } else { report.text() }.as_bytes())?;
-    output.finish()?;
-    if let Some(path) = &arguments.save {
-        crate::output::write_file(path, json.as_bytes())?;
-    }
+    reports.write(&report, || report.text())?;
     let differ: Vec<&str> =
         report.rows.iter().filter(|row| !row.agree).map(|row| row.decoder.as_str()).collect();
     match differ.is_empty() {
