@@ -21,6 +21,7 @@ mod output;
 mod parallel;
 mod segments;
 mod shell;
+mod stable_hash;
 mod svg;
 mod table;
 mod tag;

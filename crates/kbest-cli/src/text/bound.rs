@@ -1,6 +1,7 @@
 //! Searching with a learned bound, and checking what it finds.
 
 use crate::failure::{Failure, Result};
+use crate::stable_hash::stable_hash;
 use clap::Args;
 use kbest::scheme::KnownTag;
 use kbest::segment::{Estimate, Guarantee, SegmentDecoded, SegmentDecoder};
@@ -198,14 +199,10 @@ impl Checker {
     }
 }
 
-/// Whether a sequence belongs to the share to verify: decided by its text (FNV-1a), so the same ones at each run.
+/// Whether a sequence belongs to the share to verify: decided by its text, so the same ones at each run.
 fn is_chosen(sequence: &Sequence, share: f64) -> bool {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for t in 0..sequence.len() {
-        for byte in sequence.cell(t, 0).unwrap_or_default().bytes().chain([b'\n']) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
+    let words = (0..sequence.len()).map(|t| sequence.cell(t, 0).unwrap_or_default());
+    let hash = stable_hash(words.flat_map(|word| word.bytes().chain([b'\n'])));
     // The upper bits of the last product are well mixed.
     let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
     share > 0.0 && (mixed as f64 / (1u64 << 53) as f64) < share || share >= 1.0

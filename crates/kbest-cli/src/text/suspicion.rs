@@ -4,7 +4,7 @@ use super::{Source, file_name};
 use crate::warning::{Once, some_names, warn};
 use kbest::feature::{Extractor, FeatureSource};
 use kbest::{LabelSet, Sequence};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,30 +70,42 @@ impl Suspicions {
 
 /// Labels that were to be kept, but that the model does not have.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct NotKept(Arc<Mutex<BTreeMap<String, u64>>>);
+pub(crate) struct NotKept(Arc<Mutex<Missed>>);
+
+#[derive(Debug, Default)]
+struct Missed {
+    count: u64,
+    names: BTreeSet<String>, // the first REMEMBERED different ones
+}
+
+/// A stream may have any number of unknown labels; a warning names a few.
+const REMEMBERED: usize = 1000;
 
 impl NotKept {
     /// A label that the model does not know. `_`, `?` and nothing at all leave a label open on purpose.
     pub(crate) fn add(&self, label: &str) {
         if !matches!(label, "_" | "?" | "") {
-            let mut labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *labels.entry(label.to_owned()).or_default() += 1;
+            let mut missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            missed.count += 1;
+            if missed.names.len() < REMEMBERED && !missed.names.contains(label) {
+                missed.names.insert(label.to_owned());
+            }
         }
     }
 
     pub(crate) fn conclude(&self, labels: &LabelSet) {
         let missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if missed.is_empty() {
+        let Missed { count, names } = &*missed;
+        if names.is_empty() {
             return;
         }
-        let count: u64 = missed.values().sum();
-        let like = missed.keys().find_map(|name| Some((name, nearest(name, labels.names())?)));
+        let like = names.iter().find_map(|name| Some((name, nearest(name, labels.names())?)));
         let like =
             like.map_or_else(String::new, |(name, like)| format!(" (for `{name}`, `{like}` perhaps?)"));
         warn(&format!(
             "--keep-labels: {count} labels were left open, because the model has none called {}{like}; write `_` or `?` \
              for a label that is open on purpose",
-            some_names(missed.keys().map(String::as_str))
+            some_names(names.iter().map(String::as_str))
         ));
     }
 }

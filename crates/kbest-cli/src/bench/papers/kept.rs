@@ -11,6 +11,7 @@ use super::steps::Step;
 use super::{Arguments, data};
 use crate::failure::{Failure, Result};
 use crate::output::write_file;
+use crate::stable_hash::stable_hash;
 use crate::warning::warn;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,15 +153,9 @@ fn marks(folder: Option<&Path>) -> Result<Marks> {
         for file in data::PARTS.iter().filter_map(|part| data::file_of(folder, task, part)) {
             let bytes = std::fs::read(&file).map_err(|error| Failure::system("read", &file, error))?;
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push((name, bytes.len() as u64, format!("{:016x}", checksum(&bytes))));
+            files.push((name, bytes.len() as u64, format!("{:016x}", stable_hash(bytes.iter().copied()))));
         }
         marks.insert(task.to_owned(), files);
     }
     Ok(marks)
-}
-
-/// FNV-1a, which is the same on every machine. It detects change, not malice.
-fn checksum(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
