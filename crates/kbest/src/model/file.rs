@@ -374,8 +374,14 @@ pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
 
 pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
     let names = file.text(SOURCE)?;
-    let parts = names.split('+').map(|part| read_source(file, name, part)).collect::<Result<Vec<_>>>()?;
-    let source = FeatureSource::sum(parts);
+    let mut parts: Vec<(&str, FeatureSource)> = Vec::new(); // few, because each has another name
+    for part in names.split('+') {
+        if parts.iter().any(|(before, _)| *before == part) {
+            return Err(file.error("each source of features once", format!("{part} twice")));
+        }
+        parts.push((part, read_source(file, name, part)?));
+    }
+    let source = FeatureSource::sum(parts.into_iter().map(|(_, source)| source));
     let source = source.map_err(|error| file.error("sources of features that add up", error))?;
     let columns = read_number(file, COLUMNS)?;
     let [nodes, words] = [NODES, WORDS].map(|names| read_dictionary_when_used(file, names));
