@@ -36,6 +36,9 @@ const BLOCKS: &str = "blocks";
 /// Files with this many bytes of sections have it.
 const BLOCKS_FROM: usize = 1 << 20;
 
+/// Several times as many sections as any file has. The table is searched from its beginning for each name.
+const MOST_SECTIONS: usize = 256;
+
 const LONGEST_KIND: usize = 16;
 const LONGEST_NAME: usize = 32;
 
@@ -436,6 +439,9 @@ impl Table {
             return Err(wrong(&expected, bytes.len().to_string()));
         }
         let sections = number(bytes, 28, 4) as usize;
+        if sections > MOST_SECTIONS {
+            return Err(wrong(&format!("at most {MOST_SECTIONS} sections"), sections.to_string()));
+        }
         let table = bytes[ALIGNMENT..].chunks_exact(ALIGNMENT);
         if sections > table.len() {
             return Err(damaged());
@@ -551,6 +557,19 @@ mod tests {
         }
         let longer = [&bytes[..], &[0]].concat();
         assert!(Container::from_bytes(&longer, "t", TEST).is_err());
+    }
+
+    #[test]
+    fn the_number_of_sections_is_limited() {
+        let mut file = vec![0; ALIGNMENT * 100_001];
+        file[..MAGIC.len()].copy_from_slice(MAGIC);
+        file[MAGIC.len()..][..4].copy_from_slice(b"test");
+        file[24] = TEST.version as u8;
+        file[28..32].copy_from_slice(&100_000u32.to_le_bytes());
+        let length = file.len() as u64;
+        file[32..40].copy_from_slice(&length.to_le_bytes());
+        let error = Container::from_bytes(&file, "t", TEST).unwrap_err();
+        assert_eq!(error.to_string(), "t: expected at most 256 sections, got 100000");
     }
 
     #[test]
