@@ -122,13 +122,17 @@ impl<'a> Keys<'a> {
 
     /// The number of a key, searched from slot `at` on.
     #[inline]
-    pub(crate) fn find_from(self, key: &[u8], tag: u32, mut at: usize) -> Option<u32> {
+    pub(crate) fn find_from(self, key: &[u8], tag_of_key: u32, mut at: usize) -> Option<u32> {
         for _ in 0..self.slots.len() {
-            let (id, slot) = self.candidate(tag, at)?;
-            if self.at(id) == key {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return None;
+            }
+            let id = (slot as u32).wrapping_sub(1);
+            if tag(slot) == tag_of_key && self.at(id) == key {
                 return Some(id);
             }
-            at = (slot + 1) & (self.slots.len() - 1);
+            at = (at + 1) & (self.slots.len() - 1);
         }
         None
     }

@@ -4,11 +4,13 @@
 //! A row is a list of (label, weight), or, if it has many weights, stored whole: adding a whole row is a vector loop,
 //! several times as fast per weight as a list. Either way it is contiguous, so that adding it costs one memory access.
 
-use crate::checked::Checked;
+use crate::checked::{Checked, Damage};
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
 use crate::kernel::prefetch;
 use crate::label::LabelId;
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
 /// does not grow by it.
@@ -93,6 +95,11 @@ impl NodeWeights {
         (self.starts.whole(), self.words.whole())
     }
 
+    /// What is told of damage, if the arrays are checked while they are used.
+    pub(super) fn damage(&self) -> Option<&Arc<Damage>> {
+        self.starts.damage().or(self.words.damage())
+    }
+
     /// Number of labels `L`.
     pub fn labels(&self) -> usize {
         self.labels
@@ -119,7 +126,18 @@ impl NodeWeights {
     pub fn row(&self, feature: FeatureId) -> Row<'_> {
         let words = self.words_of(feature as usize).unwrap_or_default();
         // Lists are shorter than L words: see `push`.
-        if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
+        match words.len().cmp(&self.labels) {
+            Ordering::Less => Row::List(words.as_chunks().0),
+            Ordering::Equal => Row::Whole(words),
+            Ordering::Greater => self.too_long(),
+        }
+    }
+
+    /// Only a file with the right checksums that is checked while it is used can have such a row.
+    #[cold]
+    fn too_long(&self) -> Row<'_> {
+        self.damage().into_iter().for_each(|damage| damage.note());
+        Row::List(&[])
     }
 
     /// The words of a row; none if they are damaged.

@@ -134,6 +134,7 @@ impl<'m> Terms<'m> {
         }
         let mut features = FeatureBuffer::new();
         model.extractor().extract(sequence, &mut features)?;
+        model.undamaged()?;
         let likeness = vec![None; features.len()];
         Ok(Terms { model, features, likeness })
     }
@@ -164,6 +165,7 @@ impl<'m> Terms<'m> {
             push_edges(self.model.edges(), ids, t, (labels[t - 1], labels[t]), &mut terms);
         }
         push_borders((self.model.start(), self.model.end()), labels, &mut terms);
+        self.model.undamaged()?;
         Ok(terms)
     }
 
