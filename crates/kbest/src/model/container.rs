@@ -473,6 +473,11 @@ fn entry(bytes: &[u8]) -> Option<Entry> {
     Some(Entry { name, length, checksum: number(bytes, 48, 4) as u32 })
 }
 
+/// The length of the file according to its header; 0 if there is not enough of it.
+pub(crate) fn stated_length(head: &[u8]) -> u64 {
+    if head.len() < 40 { 0 } else { number(head, 32, 8) }
+}
+
 /// A little-endian number of up to eight bytes.
 fn number(bytes: &[u8], start: usize, length: usize) -> u64 {
     bytes[start..start + length].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
