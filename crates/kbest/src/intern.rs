@@ -179,6 +179,12 @@ impl Interner {
         self.ends.len()
     }
 
+    /// Number of bytes of all keys.
+    #[cfg(feature = "text")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The number of a key, the next free one if it is new; `None` if all numbers are taken.
     pub(crate) fn insert(&mut self, key: &[u8]) -> Option<u32> {
         let tag = tag(hash(key));
