@@ -126,7 +126,8 @@ impl<'m> Terms<'m> {
     /// Extracts the features of a sequence.
     ///
     /// # Errors
-    /// Errors of extraction; [`Error::Argument`] for an ensemble that votes.
+    /// Errors of extraction; [`Error::Argument`] for an ensemble that votes; [`Error::Data`] if the model is checked while it is
+    /// used, and damaged.
     pub fn new(model: &'m Model, sequence: &Sequence) -> Result<Self> {
         if let Some(voters) = model.voters() {
             let got = format!("an ensemble of {} members that vote", voters.votes().len());
