@@ -105,6 +105,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The first number from slot `at` on with this tag, and its slot.
+    #[cfg(feature = "text")]
     #[inline(always)]
     pub(crate) fn candidate(self, tag_of_key: u32, mut at: usize) -> Option<(u32, usize)> {
         for _ in 0..self.slots.len() {
