@@ -36,7 +36,7 @@ impl Damage {
     /// What whoever used the arrays returns instead of an answer.
     #[cold]
     pub(crate) fn error(&self) -> Error {
-        let got = "a block that does not match its checksum, or numbers that cannot be";
+        let got = "a block that does not match its checksum";
         Error::data(&*self.file, 0, "an undamaged file", got)
     }
 

@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
 use crate::kernel::prefetch;
 use crate::label::LabelId;
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
@@ -126,18 +125,7 @@ impl NodeWeights {
     pub fn row(&self, feature: FeatureId) -> Row<'_> {
         let words = self.words_of(feature as usize).unwrap_or_default();
         // Lists are shorter than L words: see `push`.
-        match words.len().cmp(&self.labels) {
-            Ordering::Less => Row::List(words.as_chunks().0),
-            Ordering::Equal => Row::Whole(words),
-            Ordering::Greater => self.too_long(),
-        }
-    }
-
-    /// Only a file with the right checksums that is checked while it is used can have such a row.
-    #[cold]
-    fn too_long(&self) -> Row<'_> {
-        self.damage().into_iter().for_each(|damage| damage.note());
-        Row::List(&[])
+        if words.len() == self.labels { Row::Whole(words) } else { Row::List(words.as_chunks().0) }
     }
 
     /// The words of a row; none if they are damaged.

@@ -131,22 +131,6 @@ fn wrong_numbers_of_blocks_are_refused() {
     }
 }
 
-/// The first row is as long as all rows: loading refuses it, and so does its use.
-#[test]
-fn rows_are_no_longer_than_labels() {
-    let mut sections = take_apart(&trained(&sources()[0]).to_bytes().unwrap());
-    let place = sections.iter().position(|(name, _)| name == "nodes.starts").unwrap();
-    let starts = &mut sections[place].1;
-    let end = starts.split_off(starts.len() - 4);
-    *starts = [&[0; 4][..], &end.repeat(starts.len() / 4)].concat();
-    let file = put_together(&with_blocks(sections));
-    assert!(Model::from_bytes(&file, "f").unwrap_err().to_string().contains("wrong length"));
-    let model = open(&file).unwrap();
-    assert!(model.undamaged().is_ok());
-    assert_eq!(model.nodes().row(0).iter().count(), 0);
-    assert!(matches!(model.undamaged(), Err(Error::Data { .. })));
-}
-
 /// Right checksums of blocks beside a wrong one of the section, and the other way round.
 #[test]
 fn checksums_of_blocks_and_sections_agree() {
