@@ -5,12 +5,55 @@
 
 use crate::failure::Result;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Results that may wait for the caller, per thread.
+/// Results that may wait for the caller, or for one before them that takes longer, per thread.
 const WAITING: usize = 16;
+
+/// Says which items may be begun: those that are not far ahead of the one whose turn it is to be handed on.
+#[derive(Debug)]
+struct Gate {
+    ahead: usize,
+    turn: Mutex<Option<usize>>, // none once the work is over
+    changed: Condvar,
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, Option<usize>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner) // it is always a whole number
+    }
+
+    fn set(&self, turn: Option<usize>) {
+        let mut now = self.lock();
+        *now = now.and(turn); // what is over stays so
+        drop(now);
+        self.changed.notify_all();
+    }
+
+    /// Waits until the item may be begun; false if the work is over.
+    fn admits(&self, item: usize) -> bool {
+        let is_early = |turn: &mut Option<usize>| turn.is_some_and(|turn| item >= turn + self.ahead);
+        let turn = self.changed.wait_while(self.lock(), is_early).unwrap_or_else(PoisonError::into_inner);
+        turn.is_some()
+    }
+}
+
+/// Ends the work when the caller leaves, for whatever reason, or a thread panics: nobody may wait for a turn that never comes.
+struct Leaving<'a> {
+    gate: &'a Gate,
+    is_caller: bool,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if self.is_caller || thread::panicking() {
+            self.gate.set(None);
+        }
+    }
+}
 
 /// Maps the numbers below `items` by what `worker` makes for each thread, and hands on the results in order. The first failure,
 /// of a result or of handing one on, ends the work.
@@ -24,23 +67,27 @@ pub(crate) fn in_order<R: Send, W: FnMut(usize) -> Result<R>>(
         let mut worker = worker();
         return (0..items).try_for_each(|item| then(worker(item)?));
     }
-    let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (send, results) = sync_channel(WAITING * threads);
+    let next = AtomicUsize::new(0);
+    let gate = Gate { ahead: WAITING * threads, turn: Mutex::new(Some(0)), changed: Condvar::new() };
+    let (send, results) = sync_channel(gate.ahead);
     thread::scope(|scope| {
         for _ in 0..threads.min(items) {
-            let (send, worker, next, over) = (send.clone(), &worker, &next, &over);
+            let (send, worker, next, gate) = (send.clone(), &worker, &next, &gate);
             scope.spawn(move || {
+                let _leaving = Leaving { gate, is_caller: false };
                 let mut worker = worker();
-                while !over.load(Ordering::Relaxed) {
+                loop {
                     let item = next.fetch_add(1, Ordering::Relaxed);
-                    if item >= items || send.send((item, worker(item))).is_err() {
+                    if item >= items || !gate.admits(item) || send.send((item, worker(item))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(send); // so that the last thread's end is the end
-        let mut early = BTreeMap::new(); // finished before their turn
+        let _leaving = Leaving { gate: &gate, is_caller: true };
+        let results = results; // dropped before that: whoever waits to hand over a result stops
+        let mut early = BTreeMap::new(); // finished before their turn: at most `gate.ahead`
         let mut turn = 0;
         let mut ended = Ok(());
         while ended.is_ok()
@@ -53,9 +100,8 @@ pub(crate) fn in_order<R: Send, W: FnMut(usize) -> Result<R>>(
                 ended = result.and_then(&mut then);
                 turn += 1;
             }
+            gate.set(Some(turn));
         }
-        over.store(true, Ordering::Relaxed);
-        drop(results); // whoever waits to hand over a result stops
         ended
     })
 }
@@ -99,6 +145,52 @@ mod tests {
                 },
             );
             assert_eq!(ended.unwrap_err().to_string(), "enough");
+        }
+    }
+
+    /// The first item takes longer than all others together.
+    #[test]
+    fn nobody_runs_far_ahead() {
+        const THREADS: usize = 4;
+        let begun = AtomicUsize::new(0);
+        let worker = || {
+            |item: usize| {
+                begun.fetch_max(item, Ordering::Relaxed);
+                if item == 0 {
+                    thread::sleep(std::time::Duration::from_millis(200));
+                    return Ok(begun.load(Ordering::Relaxed));
+                }
+                Ok(item)
+            }
+        };
+        let mut got = Vec::new();
+        in_order(100_000, THREADS, worker, |result| {
+            got.push(result);
+            Ok(())
+        })
+        .unwrap();
+        assert!(got[0] > 0 && got[0] < WAITING * THREADS, "{} were begun before the first ended", got[0]);
+        assert!(got[1..].iter().copied().eq(1..100_000));
+    }
+
+    #[test]
+    fn a_panic_ends_the_work() {
+        for panicking in [0, 3, 500] {
+            let run = |in_worker: bool| {
+                let worker = || {
+                    |item: usize| {
+                        assert!(!in_worker || item != panicking, "a panic that the test wants");
+                        Ok(item)
+                    }
+                };
+                in_order(100_000, 4, worker, |item| {
+                    assert!(in_worker || item != panicking, "a panic that the test wants");
+                    Ok(())
+                })
+            };
+            for in_worker in [true, false] {
+                assert!(std::panic::catch_unwind(|| run(in_worker)).is_err());
+            }
         }
     }
 }

@@ -87,6 +87,17 @@ fn figures_are_broken_down() {
     assert_eq!(group(1, "tag")["right"], 2);
     assert_eq!((group(2, "Nom")["gold"].as_u64(), group(2, "Acc")["predicted"].as_u64()), (Some(2), Some(1)));
 
+    // A sentence none of whose labels has a feature counts like any other.
+    let more = "1\t!\t!\tPUNCT\t_\t_\t_\t_\t_\t_\n\n";
+    here.write("more.conllu", &format!("{more}{GOLD}{more}"));
+    here.write("predicted-more.conllu", &format!("{more}{}{more}", predicted()));
+    let report = json(&here.stdout(
+        "evaluate more.conllu --predicted predicted-more.conllu --label upos+feats --by feats --json",
+    ));
+    let groups = report["by"][0]["groups"].as_array().unwrap();
+    let tags = groups.iter().find(|group| group["value"] == "tag").unwrap();
+    assert_eq!((tags["right"].as_u64(), tags["gold"].as_u64()), (Some(4), Some(5)));
+
     // If the label has no features, tokens are grouped by those in the data.
     let report = json(&here.stdout("evaluate gold.conllu --predicted predicted.conllu --by Case --json"));
     let groups = &report["by"][0]["groups"];

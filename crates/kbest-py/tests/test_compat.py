@@ -171,6 +171,10 @@ def test_hmmlearns_contract_without_it(random):
     expected = all_paths(X, np.log(Model.transmat_), np.log(Model.startprob_))[0]
     score, states = compat.hmmlearn_decode(Model(), X)
     assert tuple(states) == expected[1] and score == pytest.approx(expected[0])
+    with pytest.raises(errors.ShapeError):
+        compat.hmmlearn_decode(Model(), X, [])
+    score, states = compat.hmmlearn_decode(Model(), X[:0], [])
+    assert (score, len(states)) == (0, 0)
 
 
 def test_allennlp(random):
@@ -184,3 +188,4 @@ def test_allennlp(random):
     assert compat.allennlp_viterbi(node, edge, top_k=1) == ([list(all_paths(node, edge)[0][1])], [all_paths(node, edge)[0][0]])
     known = compat.allennlp_viterbi(node, edge, [-1, 2, -1, -1])
     assert known[0] == list(all_paths(node, edge, forced={1: 2})[0][1])
+    assert compat.allennlp_viterbi(node, edge, np.array([-1, 2, -1, -1])) == known

@@ -117,6 +117,13 @@ def test_training_is_that_of_one_machine(spark, options, tmp_path):
     assert kbest.sharded.train(table, **options, checkpoint=kept, resume=True).to_bytes() == expected.to_bytes()
 
 
+def test_a_template_and_features_add_up(tmp_path):
+    template = tmp_path / "template"
+    template.write_text("U0:%x[0,0]\nB\n")
+    table = pyarrow.table({"id": range(len(X)), "tokens": X, "labels": Y})
+    assert kbest.sharded.train(table, template=template, features="words", epochs=1).features == "template+words"
+
+
 def test_mistakes(spark, tagger):
     from kbest.spark import evaluate, tag, train
 

@@ -61,6 +61,8 @@ def test_every_form_of_answer(tagger):
     with pytest.raises(errors.KbestError):
         report.add(report.counts()[:-1])
     assert tagger.explain(tokens).tokens == tokens and "DET" in tagger.explain(tokens)._repr_html_()
+    with pytest.raises(errors.KbestError):
+        tagger.explain([[]])  # a token without columns
     assert tagger.about["algorithm"] == "crf"
 
 

@@ -24,7 +24,7 @@ fn main() -> kbest::Result<()> {
     let mut trainer = Perceptron::new(Arc::new(data), PerceptronOptions::default())?;
     for epoch in 1..=5 {
         let report = trainer.epoch(&mut |_| ())?;
-        println!("epoch {epoch}: {:.2} % right", 100.0 * report.right as f64 / report.tokens as f64);
+        println!("epoch {epoch}: {:.2} % right", 100.0 * report.accuracy().unwrap_or_default());
     }
 
     let model = Arc::new(trainer.model()?);

@@ -84,7 +84,7 @@ fn main() -> Result<(), kbest::Error> {
     let mut trainer = Perceptron::new(Arc::new(data), options)?;
     for epoch in 1..=3 {
         let report = trainer.epoch(&mut |_| ())?;
-        println!("epoch {epoch}: {} of {} beats right", report.right, report.tokens);
+        println!("epoch {epoch}: {} of {} beats right", report.right.unwrap_or_default(), report.tokens);
     }
 
     // The weights go to a file; the features, which are code, are passed in again.

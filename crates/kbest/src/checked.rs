@@ -5,13 +5,14 @@
 //! unless that was done before. A block that differs is *damage*: it counts as if it were not there, and whoever uses the
 //! arrays asks in the end whether there was any ([`Damage`]).
 //!
-//! **Why.** A program that tags one sentence touches a few hundred blocks of a model of 100 MB; to read the others takes longer
-//! than to tag the sentence, and the memory for their pages. **Cost.** A look at a bit for each access; a few microseconds for
+//! **Why.** A program that tags one sentence touches a few hundred blocks of a model of 100 MB; reading the others would take
+//! longer than tagging the sentence, and would take memory for their pages. **Cost.** A look at a bit for each access; a few microseconds for
 //! each block, once. **When not.** If everything will be read anyway, check the section as a whole.
 //!
 //! **Not checked here.** What the values mean: an array that is watched may hold anything, with the right checksums. Its readers
 //! must treat every number as one that may be out of range.
 
+use crate::error::Error;
 use crate::kernel::Blob;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(crate) const BLOCK: usize = 1 << 16;
 /// Whether a file turned out to be damaged, and its name.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
-    pub(crate) file: String,
+    file: String,
     found: AtomicBool,
 }
 
@@ -32,7 +33,20 @@ impl Damage {
         Arc::new(Damage { file: file.to_owned(), found: AtomicBool::new(false) })
     }
 
-    /// Whether a damaged block was met.
+    /// What whoever used the arrays returns instead of an answer.
+    #[cold]
+    pub(crate) fn error(&self) -> Error {
+        let got = "a block that does not match its checksum";
+        Error::data(&*self.file, 0, "an undamaged file", got)
+    }
+
+    /// Remembers that something is damaged.
+    #[cold]
+    pub(crate) fn note(&self) {
+        self.found.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something is.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.found.load(Ordering::Relaxed)
@@ -77,7 +91,7 @@ impl Blocks {
         if is_sound {
             self.sound[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
         } else {
-            self.damage.found.store(true, Ordering::Relaxed);
+            self.damage.note();
         }
         is_sound
     }
@@ -100,6 +114,11 @@ impl<T> Checked<T> {
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
         self.blocks.is_some()
+    }
+
+    /// What is told of damage, if it is watched.
+    pub(crate) fn damage(&self) -> Option<&Arc<Damage>> {
+        self.blocks.as_ref().map(|blocks| &blocks.damage)
     }
 
     /// All values as they are, checked or not: only for their number, hints to the cache, and arrays that are not watched.

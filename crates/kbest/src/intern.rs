@@ -105,6 +105,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The first number from slot `at` on with this tag, and its slot.
+    #[cfg(feature = "text")]
     #[inline(always)]
     pub(crate) fn candidate(self, tag_of_key: u32, mut at: usize) -> Option<(u32, usize)> {
         for _ in 0..self.slots.len() {
@@ -122,13 +123,17 @@ impl<'a> Keys<'a> {
 
     /// The number of a key, searched from slot `at` on.
     #[inline]
-    pub(crate) fn find_from(self, key: &[u8], tag: u32, mut at: usize) -> Option<u32> {
+    pub(crate) fn find_from(self, key: &[u8], tag_of_key: u32, mut at: usize) -> Option<u32> {
         for _ in 0..self.slots.len() {
-            let (id, slot) = self.candidate(tag, at)?;
-            if self.at(id) == key {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return None;
+            }
+            let id = (slot as u32).wrapping_sub(1);
+            if tag(slot) == tag_of_key && self.at(id) == key {
                 return Some(id);
             }
-            at = (slot + 1) & (self.slots.len() - 1);
+            at = (at + 1) & (self.slots.len() - 1);
         }
         None
     }
@@ -173,6 +178,12 @@ impl Interner {
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Number of bytes of all keys.
+    #[cfg(feature = "text")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The number of a key, the next free one if it is new; `None` if all numbers are taken.

@@ -27,7 +27,7 @@ pub(super) fn learn(sentences: &[Sequence], epochs: usize, out: &mut Output) -> 
         let report = trainer.epoch(&mut |progress| bar.at(progress.done))?;
         drop(bar);
         let seconds = begun.elapsed().as_secs_f64();
-        let right = report.right as f64 / report.tokens as f64;
+        let right = report.accuracy().unwrap_or_default();
         let speed = grouped((report.tokens as f64 / seconds) as usize);
         writeln!(out, "  epoch {epoch}   {} correct   {seconds:5.1} s   {speed:>8} words/s", percent(right))?;
         out.flush()?;

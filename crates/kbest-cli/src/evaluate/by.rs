@@ -7,7 +7,7 @@ use super::counts::Compared;
 use crate::failure::{Failure, Result};
 use crate::table::{aligned, grouped, percent};
 use kbest::Sequence;
-use kbest::columns::{Field, Format, TextFormat};
+use kbest::columns::{Field, Format, LabelExpression, TextFormat};
 use kbest::evaluate::Tally;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,10 +22,12 @@ pub(super) enum By {
     Column(usize),
     /// A field of CoNLL-U.
     Field(Field),
-    /// Each feature by itself.
-    Features,
-    /// The values of one feature.
-    Feature(String),
+    /// Each feature by itself, or the values of one.
+    Features {
+        only: Option<String>,
+        /// The fields of the label, in CoNLL-U.
+        label: Option<LabelExpression>,
+    },
 }
 
 impl By {
@@ -39,13 +41,14 @@ impl By {
                 None => Err(wrong("a column from 1 on")),
             };
         }
+        let features = |only| By::Features { only, label: conllu.then(|| format.label.clone()) };
         match Field::by_name(text) {
-            _ if text.eq_ignore_ascii_case("feats") => Ok(By::Features),
+            _ if text.eq_ignore_ascii_case("feats") => Ok(features(None)),
             Ok(field) if conllu => Ok(By::Field(field)),
             Ok(_) => {
                 Err(wrong("a column from 1 on, feats, or a feature such as Case, for data without fields"))
             }
-            Err(_) if text.starts_with(char::is_uppercase) => Ok(By::Feature(text.to_owned())),
+            Err(_) if text.starts_with(char::is_uppercase) => Ok(features(Some(text.to_owned()))),
             Err(_) => Err(wrong("a column, a field of CoNLL-U, feats, or a feature such as Case")),
         }
     }
@@ -54,8 +57,7 @@ impl By {
         match self {
             By::Column(column) => format!("column {}", column + 1),
             By::Field(field) => field.name().into(),
-            By::Features => "feature".into(),
-            By::Feature(name) => name.clone(),
+            By::Features { only, .. } => only.clone().unwrap_or_else(|| "feature".into()),
         }
     }
 }
@@ -63,8 +65,18 @@ impl By {
 /// The figures of all groups of one `--by`.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    tallies: BTreeMap<String, Tally>,
-    found: bool, // features were found and compared: precision and recall mean something
+    tokens: Tallies,   // of what the data says of tokens
+    compared: Tallies, // of features of labels, right and chosen
+    found: bool, // whether any label has features: then only the second counts, and has precision and recall
+}
+
+type Tallies = BTreeMap<String, Tally>;
+
+fn tally<'a>(tallies: &'a mut Tallies, name: &str) -> &'a mut Tally {
+    if !tallies.contains_key(name) {
+        tallies.insert(name.to_owned(), Tally::default());
+    }
+    tallies.get_mut(name).expect("inserted above if missing")
 }
 
 #[derive(Debug, Serialize)]
@@ -87,10 +99,23 @@ struct GroupLine<'a> {
     f1: Option<f64>,
 }
 
-/// The features of a label, or of the field FEATS: names and values. What is no feature is the tag.
-fn features(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let parts = text.split(['+', '|']).filter(|part| !part.is_empty() && *part != "_");
-    parts.map(|part| part.split_once('=').unwrap_or((TAG, part)))
+/// A feature: its name and its value.
+type Feature = (String, String);
+
+/// The features in a text whose parts are separated like this. What is no feature is the tag.
+fn features(text: &str, separators: &[char]) -> impl Iterator<Item = Feature> {
+    let parts = text.split(separators).filter(|part| !part.is_empty() && *part != "_");
+    parts.map(|part| part.split_once('=').unwrap_or((TAG, part))).map(|(a, b)| (a.to_owned(), b.to_owned()))
+}
+
+/// The features of a label.
+fn features_of(label: &str, expression: Option<&LabelExpression>) -> Vec<Feature> {
+    match expression {
+        Some(fields) => {
+            fields.values(label).flat_map(|(_, value)| features(&value, &['|']).collect::<Vec<_>>()).collect()
+        }
+        None => features(label, &['+', '|']).collect(),
+    }
 }
 
 /// A field of every position, as the file has it.
@@ -100,16 +125,13 @@ fn fields(sequence: &Sequence, field: Field) -> Vec<String> {
 }
 
 impl Groups {
-    fn tally(&mut self, name: &str) -> &mut Tally {
-        if !self.tallies.contains_key(name) {
-            self.tallies.insert(name.to_owned(), Tally::default());
-        }
-        self.tallies.get_mut(name).expect("inserted above if missing")
+    fn tallies(&self) -> &Tallies {
+        if self.found { &self.compared } else { &self.tokens }
     }
 
     /// A token of a group, and whether its label is right.
     fn count(&mut self, name: &str, right: bool) {
-        let tally = self.tally(name);
+        let tally = tally(&mut self.tokens, name);
         tally.gold += 1;
         tally.right += u64::from(right);
     }
@@ -134,21 +156,20 @@ impl Groups {
                 let values = fields(sequence, *field);
                 values.iter().enumerate().for_each(|(t, value)| self.count(value, right(t)));
             }
-            By::Features | By::Feature(_) => {
-                let only = if let By::Feature(name) = by { Some(name.as_str()) } else { None };
-                let in_labels = gold.iter().chain(chosen).any(|label| label.contains('='));
-                self.found |= in_labels;
-                if in_labels {
-                    gold.iter().zip(chosen).for_each(|(gold, chosen)| self.compare(gold, chosen, only));
-                } else if !self.found {
-                    let values = fields(sequence, Field::Feats);
-                    for (t, value) in values.iter().enumerate() {
-                        for (name, value) in features(value) {
-                            match only {
-                                None => self.count(&format!("{name}={value}"), right(t)),
-                                Some(only) if only == name => self.count(value, right(t)),
-                                Some(_) => {}
-                            }
+            By::Features { only, label } => {
+                let only = only.as_deref();
+                // Whether labels have features is known at the end: those of one sentence may have none.
+                self.found |= gold.iter().chain(chosen).any(|label| label.contains('='));
+                for (gold, chosen) in gold.iter().zip(chosen) {
+                    self.compare([gold, chosen].map(|text| features_of(text, label.as_ref())), only);
+                }
+                let values = if self.found { Vec::new() } else { fields(sequence, Field::Feats) };
+                for (t, value) in values.iter().enumerate() {
+                    for (name, value) in features(value, &['|']) {
+                        match only {
+                            None => self.count(&format!("{name}={value}"), right(t)),
+                            Some(only) if only == name => self.count(&value, right(t)),
+                            Some(_) => {}
                         }
                     }
                 }
@@ -158,39 +179,42 @@ impl Groups {
     }
 
     /// Compares labels feature by feature, or the values of one.
-    fn compare(&mut self, gold: &str, chosen: &str, only: Option<&str>) {
-        let wanted = |(name, _): &(&str, &str)| only.is_none_or(|only| only == *name);
-        let group = |(name, value): (&str, &str)| if only.is_some() { value } else { name }.to_owned();
-        let found: Vec<(&str, &str)> = features(chosen).filter(wanted).collect();
-        for feature in features(gold).filter(wanted) {
-            let tally = self.tally(&group(feature));
-            tally.gold += 1;
-            tally.right += u64::from(found.contains(&feature));
+    fn compare(&mut self, [mut gold, mut chosen]: [Vec<Feature>; 2], only: Option<&str>) {
+        for features in [&mut gold, &mut chosen] {
+            features.retain(|(name, _)| only.is_none_or(|only| only == name));
         }
-        found.into_iter().for_each(|feature| self.tally(&group(feature)).predicted += 1);
+        let group = |(name, value): &'_ Feature| if only.is_some() { value.clone() } else { name.clone() };
+        for feature in &gold {
+            let tally = tally(&mut self.compared, &group(feature));
+            tally.gold += 1;
+            tally.right += u64::from(chosen.contains(feature));
+        }
+        chosen.iter().for_each(|feature| tally(&mut self.compared, &group(feature)).predicted += 1);
     }
 
     pub(super) fn merge(&mut self, other: Groups) {
         self.found |= other.found;
-        for (name, tally) in other.tallies {
-            let own = self.tally(&name);
-            own.gold += tally.gold;
-            own.predicted += tally.predicted;
-            own.right += tally.right;
+        for (own, others) in [(&mut self.tokens, other.tokens), (&mut self.compared, other.compared)] {
+            for (name, other) in others {
+                let own = tally(own, &name);
+                own.gold += other.gold;
+                own.predicted += other.predicted;
+                own.right += other.right;
+            }
         }
     }
 
     /// Most frequent first.
     fn sorted(&self) -> Vec<(&str, &Tally)> {
         let mut rows: Vec<(&str, &Tally)> =
-            self.tallies.iter().map(|(name, tally)| (&**name, tally)).collect();
+            self.tallies().iter().map(|(name, tally)| (&**name, tally)).collect();
         rows.sort_by(|a, b| b.1.gold.cmp(&a.1.gold).then(a.0.cmp(b.0)));
         rows
     }
 
     /// Fails if there is nothing to show.
     pub(super) fn expect_some(&self, by: &By) -> Result<()> {
-        if !self.tallies.is_empty() {
+        if !self.tallies().is_empty() {
             return Ok(());
         }
         Err(Failure::Usage(format!(
@@ -223,16 +247,16 @@ impl Groups {
     }
 
     pub(super) fn report(&self, by: &By) -> GroupReport<'_> {
-        let line = |(value, tally): (&'_ str, &Tally)| GroupLine {
-            value: self.tallies.get_key_value(value).map_or("", |(name, _)| name),
+        let lines = self.sorted().into_iter().map(|(value, tally)| GroupLine {
+            value,
             gold: tally.gold,
             right: tally.right,
             accuracy: tally.recall(),
             predicted: self.found.then_some(tally.predicted),
             precision: self.found.then(|| tally.precision()),
             f1: self.found.then(|| tally.f1()),
-        };
-        GroupReport { by: by.name(), groups: self.sorted().into_iter().map(line).collect() }
+        });
+        GroupReport { by: by.name(), groups: lines.collect() }
     }
 }
 
@@ -242,9 +266,19 @@ mod tests {
 
     #[test]
     fn a_label_is_split_into_features() {
-        let all = |text| features(text).collect::<Vec<_>>();
-        assert_eq!(all("NOUN+Case=Nom|Number=Sing"), [(TAG, "NOUN"), ("Case", "Nom"), ("Number", "Sing")]);
-        assert_eq!(all("X+_"), [(TAG, "X")]);
-        assert_eq!(all("_"), []);
+        let fields = LabelExpression::parse("upos+feats").unwrap();
+        for fields in [None, Some(&fields)] {
+            let all = |text| features_of(text, fields);
+            let pairs = |pairs: &[(&str, &str)]| -> Vec<Feature> {
+                pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+            };
+            let whole = pairs(&[(TAG, "NOUN"), ("Case", "Nom"), ("Number", "Sing")]);
+            assert_eq!(all("NOUN+Case=Nom|Number=Sing"), whole);
+            assert_eq!(all("X+_"), pairs(&[(TAG, "X")]));
+            assert_eq!(all("_"), []);
+            if fields.is_some() {
+                assert_eq!(all("A\\+B+Foo=a+b"), pairs(&[(TAG, "A+B"), ("Foo", "a+b")]));
+            }
+        }
     }
 }

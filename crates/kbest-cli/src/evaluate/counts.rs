@@ -109,10 +109,9 @@ impl Counts {
             return Ok(());
         }
         let problem = format!(
-            "expected labels of the model, such as {}, got {}; are the right labels where --format {}expects them?",
+            "expected labels of the model, such as {}, got {}; are the right labels where --format (and --label for CoNLL-U) expects them?",
             some_names(names),
             some_names(self.gold_labels.iter().map(String::as_str)),
-            "(and --label for CoNLL-U) ",
         );
         Err(Failure::input(file, problem))
     }

@@ -69,7 +69,7 @@ impl Kept {
         self.all += 1;
         if most > 0 {
             self.mistakes.push(mistake());
-            if self.mistakes.len() > 2 * most + 1000 {
+            if self.mistakes.len() > most.saturating_mul(2).saturating_add(1000) {
                 self.trim(most);
             }
         }
@@ -113,14 +113,13 @@ impl Errors {
         let least = |span: &Span<'_>| {
             sure.map(|sure| sure[span.start..span.end].iter().copied().fold(f64::INFINITY, f64::min))
         };
-        let overlaps = |a: &Span<'_>, b: &Span<'_>| a.start < b.end && b.start < a.end;
-        for span in found.iter().filter(|span| !right.contains(span)) {
-            let instead = right.iter().find(|right| overlaps(right, span) && !found.contains(right));
+        for span in found.iter().filter(|span| !has(&right, span)) {
+            let instead = overlapping(&right, span).iter().find(|right| !has(&found, right));
             let labels = (instead.map(|span| told(compared, span)), Some(told(compared, span)));
             let labels = (labels.0.as_deref(), labels.1.as_deref());
             self.in_spans.push(self.most, || mistake(compared, span.start, span.end, labels, least(span)));
         }
-        for span in right.iter().filter(|span| !found.iter().any(|found| overlaps(found, span))) {
+        for span in right.iter().filter(|span| overlapping(&found, span).is_empty()) {
             let gold = told(compared, span);
             let labels = (Some(gold.as_str()), None);
             self.in_spans.push(self.most, || mistake(compared, span.start, span.end, labels, least(span)));
@@ -152,6 +151,18 @@ impl Errors {
         let spans = self.spans.map(|_| &self.in_spans.mistakes[..]);
         ErrorReport { tokens: &self.tokens.mistakes, spans }
     }
+}
+
+/// Whether a span is one of these, which are in order and do not overlap each other.
+fn has(spans: &[Span<'_>], span: &Span<'_>) -> bool {
+    spans.binary_search_by_key(&span.start, |other| other.start).is_ok_and(|place| spans[place] == *span)
+}
+
+/// Those that overlap a span; they are in order and do not overlap each other.
+fn overlapping<'a, 'b>(spans: &'a [Span<'b>], span: &Span<'_>) -> &'a [Span<'b>] {
+    let first = spans.partition_point(|other| other.end <= span.start);
+    let rest = &spans[first..];
+    &rest[..rest.partition_point(|other| other.start < span.end)]
 }
 
 /// A span as the table has it: its type and its words.
@@ -209,4 +220,26 @@ fn table(title: &str, kept: &Kept) -> String {
     let header = ["sure", "right", "chosen", "where", "text"];
     let shown = format!("\n{title}: {} of {}{order}\n", rows.len(), kept.all);
     shown + &aligned(&header, &[true, false, false, false, false], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same as comparing each with all others.
+    #[test]
+    fn spans_in_order_are_found_by_their_places() {
+        let labels =
+            ["B-X I-X O B-Y B-Y I-Y O O B-X", "B-X O O B-Y I-Y I-Y O B-X I-X", "O O B-X I-X I-X O O O O"]
+                .map(|text| text.split(' ').collect::<Vec<_>>());
+        let spans = Spans::detect(["B-X", "I-X", "B-Y", "I-Y", "O"]).expect("labels with a scheme");
+        let all = labels.each_ref().map(|labels| spans.find(labels));
+        for (found, right) in all.iter().flat_map(|found| all.iter().map(move |right| (found, right))) {
+            for span in found {
+                let overlaps = |other: &&Span<'_>| other.start < span.end && span.start < other.end;
+                assert_eq!(has(right, span), right.contains(span));
+                assert!(overlapping(right, span).iter().eq(right.iter().filter(overlaps)));
+            }
+        }
+    }
 }

@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 Without a model, FILE and --predicted are compared; or, in a single file, the last two columns (gold, then predicted, as \
 conlleval does), or the lists `gold` and `tags` of JSONL. Probabilities that `kbest tag --marginals` has written are \
-measured, too.
+measured, too. Without a model all of the data is kept in memory.
 
 Exit code 1 if the result is below --min-accuracy or --min-f1.")]
 pub(crate) struct Arguments {

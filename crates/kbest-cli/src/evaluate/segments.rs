@@ -50,9 +50,8 @@ pub(super) fn with_model(
             let right = model.spelling().read(&gold);
             let is_right = |part: &kbest::segment::Segment| {
                 let name = model.labels().name(part.label).unwrap_or_default();
-                right
-                    .iter()
-                    .any(|(start, end, label)| (*start, *end, label.as_str()) == (part.start, part.end, name))
+                let place = right.binary_search_by_key(&part.start, |(start, _, _)| *start);
+                place.is_ok_and(|place| (right[place].1, right[place].2.as_str()) == (part.end, name))
             };
             let segments = sure.map(|sure| {
                 parts.iter().zip(sure).map(|(part, &sure)| (sure, is_right(part))).collect::<Vec<_>>()

@@ -16,8 +16,9 @@ use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::Spelling;
 use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
+use offsets::Known;
 pub(crate) use segments::decoder as segment_decoder;
-use spans::SpanWriter;
+use spans::{SpanWriter, Spelled};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let marginals = Marginals::parse(arguments.marginals.as_deref())?;
     if arguments.spans && marginals.likeliest().is_some() {
         return Err(Failure::Usage(
-            "--spans: expected --marginals without a number, because spans are no labels of positions".into(),
+            "--spans: expected --marginals without a number, because a span has no list of likely labels per position".into(),
         ));
     }
     let threads = threads(arguments.threads)?;
@@ -115,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 spans::say_runs();
             }
             write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
-                worker(arguments, tagger.another(), source, suspicions, &not_kept)
+                worker(arguments, marginals, tagger.another(), source, suspicions, &not_kept)
             })?;
             not_kept.conclude(model.labels());
             Ok(())
@@ -124,7 +125,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let model = Arc::new(*model);
             let (tagger, checks) = segments::tagger(arguments, marginals, &model)?;
             write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
-                segments::worker(arguments, tagger.another(), checks.as_ref(), source, suspicions, &not_kept)
+                let tagger = tagger.another();
+                segments::worker(arguments, marginals, tagger, checks.as_ref(), source, suspicions, &not_kept)
             })?;
             not_kept.conclude(model.labels());
             if let Some(checks) = checks {
@@ -203,6 +205,7 @@ fn explained(failure: Failure, source: &Source) -> Failure {
 /// What one thread does with a sequence.
 fn worker(
     arguments: &Arguments,
+    marginals: Marginals,
     mut tagger: Tagger,
     source: &Source,
     suspicions: &Suspicions,
@@ -210,13 +213,15 @@ fn worker(
 ) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
-    let (marginals, keep) = (Marginals::parse(arguments.marginals.as_deref())?, arguments.keep_labels);
+    let keep = arguments.keep_labels;
     let model = tagger.model().clone();
     let (suspicions, not_kept) = (suspicions.clone(), not_kept.clone());
     let mut writer = Writer::new(Vec::new(), source.writer_options());
     let mut known: Vec<Option<LabelId>> = Vec::new();
-    let spelling = Spelling::detect(model.labels().names());
-    let spans = if arguments.spans { Some((SpanWriter::new(announced), spelling?.0)) } else { None };
+    let spans = match arguments.spans {
+        true => Some((SpanWriter::new(announced), Spelled::new(model.labels())?)),
+        false => None,
+    };
     Ok(move |sequence: &Sequence, line: u64, text: &mut Vec<u8>| {
         suspicions.look(model.extractor(), sequence, line);
         let tagged = if keep {
@@ -236,13 +241,15 @@ fn worker(
         let all: Vec<&str> =
             marginals.likeliest().map_or_else(Vec::new, |_| model.labels().names().collect());
         let rows = marginals.likeliest().map(|n| likeliest(&tagged.distributions, &all, n));
+        let known_text = spans.as_ref().and_then(|_| Known::of(sequence));
         for (rank, path) in tagged.decoded.paths.iter().enumerate() {
             let names = path.labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
             let names: Vec<&str> = names.collect();
             let probability = tagged.probabilities.get(rank).copied();
-            if let Some((spans, spelling)) = &spans {
-                let found = spans::of_labels(spelling, &names);
-                spans.write(sequence, &found, rank, in_few_digits(path.score), probability, None, text)?;
+            if let Some((writer, spelled)) = &spans {
+                let found = spelled.spans(&path.labels, &names);
+                let score = in_few_digits(path.score);
+                writer.write(sequence, known_text.as_ref(), &found, rank, score, probability, None, text)?;
                 continue;
             }
             let answer = Answer {

@@ -1,5 +1,6 @@
 //! `kbest tag` with a model of segments.
 
+use super::offsets::Known;
 use super::spans::{SpanWriter, Spanned};
 use super::{Arguments, in_few_digits};
 use crate::failure::{Failure, Result};
@@ -37,6 +38,7 @@ pub(super) fn tagger(
 /// What one thread does with a sequence.
 pub(super) fn worker(
     arguments: &Arguments,
+    marginals: Marginals,
     mut tagger: SegmentTagger,
     checks: Option<&Checks>,
     source: &Source,
@@ -45,7 +47,7 @@ pub(super) fn worker(
 ) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
-    let (marginals, keep) = (Marginals::parse(arguments.marginals.as_deref())?, arguments.keep_labels);
+    let keep = arguments.keep_labels;
     let (suspicions, not_kept) = (suspicions.clone(), not_kept.clone());
     let mut checker = checks.map(|checks| checks.checker(&tagger));
     let spans = arguments.spans.then(|| SpanWriter::new(announced));
@@ -74,6 +76,7 @@ pub(super) fn worker(
         let all: Vec<&str> =
             marginals.likeliest().map_or_else(Vec::new, |_| model.labels().names().collect());
         let rows = marginals.likeliest().map(|n| likeliest(&tagged.distributions, &all, n));
+        let known_text = spans.as_ref().and_then(|_| Known::of(sequence));
         for (rank, found) in tagged.decoded.segmentations.iter().enumerate() {
             let score = in_few_digits(found.score);
             let probability = tagged.probabilities.get(rank).copied();
@@ -89,7 +92,8 @@ pub(super) fn worker(
                         probability: sure(i),
                     })
                     .collect();
-                spans.write(sequence, &parts, rank, score, probability, guarantee, text)?;
+                let known = known_text.as_ref();
+                spans.write(sequence, known, &parts, rank, score, probability, guarantee, text)?;
                 continue;
             }
             let parts = found.segments.iter().enumerate();

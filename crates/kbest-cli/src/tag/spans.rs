@@ -1,11 +1,11 @@
 //! `kbest tag --spans`: one JSON line per answer.
 
-use super::offsets;
+use super::offsets::Known;
 use crate::failure::Result;
 use crate::segments::GuaranteeLine;
-use kbest::Sequence;
-use kbest::scheme::Spelling;
+use kbest::scheme::{KnownTag, Spelling};
 use kbest::segment::Guarantee;
+use kbest::{LabelId, LabelSet, Sequence};
 use serde::Serialize;
 use std::io::Write;
 
@@ -60,6 +60,7 @@ impl SpanWriter {
     pub(super) fn write(
         &self,
         sequence: &Sequence,
+        known: Option<&Known<'_>>, // its text
         spans: &[Spanned],
         rank: usize,
         score: f64,
@@ -69,16 +70,13 @@ impl SpanWriter {
     ) -> Result<()> {
         let token = |t: usize| sequence.cell(t, 0).unwrap_or_default();
         let rounded = |p: f64| (p * 1e4).round() / 1e4;
-        let known = offsets::text_of(sequence);
-        let places = known.as_deref().and_then(|text| Some((text, offsets::places(text, sequence)?)));
-        let span = |span: &'_ Spanned| {
-            let place = places.as_ref().map(|(text, places)| {
-                let bytes = places[span.start].start..places[span.end - 1].end;
-                let characters = |end: usize| text[..end].chars().count();
-                (characters(bytes.start), characters(bytes.end), text[bytes].to_owned())
-            });
-            let joined = || (span.start..span.end).map(token).collect::<Vec<_>>().join(" ");
-            (place.as_ref().map(|place| (place.0, place.1)), place.map_or_else(joined, |place| place.2))
+        let mut finder = known.map(Known::finder);
+        let mut span = |span: &'_ Spanned| match &mut finder {
+            Some(finder) => {
+                let (characters, text) = finder.find(span.start, span.end);
+                (Some(characters), text.to_owned())
+            }
+            None => (None, (span.start..span.end).map(token).collect::<Vec<_>>().join(" ")),
         };
         let line = Line {
             rank: self.announced.then_some(rank),
@@ -116,10 +114,25 @@ pub(super) fn say_runs() {
     );
 }
 
-/// The spans that labels of positions spell.
-pub(super) fn of_labels(spelling: &Spelling, labels: &[&str]) -> Vec<Spanned> {
-    let outside =
-        |start: usize| spelling.known(labels[start]).is_some_and(|known| spelling.is_outside(known.label));
-    let segments = spelling.read(labels).into_iter().filter(|(start, _, _)| !outside(*start));
-    segments.map(|(start, end, kind)| Spanned { start, end, kind, probability: None }).collect()
+/// Labels of positions, and the spans that they spell.
+#[derive(Debug)]
+pub(super) struct Spelled {
+    spelling: Spelling,
+    outside: Vec<bool>, // of each label
+}
+
+impl Spelled {
+    pub(super) fn new(labels: &LabelSet) -> Result<Self> {
+        let (spelling, _) = Spelling::detect(labels.names())?;
+        let is_outside = |known: KnownTag| spelling.is_outside(known.label);
+        let outside = labels.names().map(|name| spelling.known(name).is_some_and(is_outside)).collect();
+        Ok(Spelled { spelling, outside })
+    }
+
+    /// The spans of a path.
+    pub(super) fn spans(&self, path: &[LabelId], names: &[&str]) -> Vec<Spanned> {
+        let is_inside = |start: usize| !self.outside[path[start] as usize];
+        let segments = self.spelling.read(names).into_iter().filter(|(start, _, _)| is_inside(*start));
+        segments.map(|(start, end, kind)| Spanned { start, end, kind, probability: None }).collect()
+    }
 }

@@ -177,6 +177,12 @@ impl<M: Product> Checkpoint<M> {
         if self.written.is_some_and(|written| written.elapsed() < PAUSE) {
             return Ok(());
         }
+        // An earlier run of the same command, whose checkpoint this one does not resume: it must not be found beside a best model
+        // of this run.
+        if !self.kept.load(Ordering::Relaxed) && is_state(&self.state) {
+            std::fs::remove_file(&self.state)
+                .map_err(|error| Failure::system("remove", &self.state, error))?;
+        }
         self.write_best()?;
         write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))?;
         self.kept.store(true, Ordering::Relaxed);
@@ -247,6 +253,48 @@ fn is_state(path: &Path) -> bool {
 
 /// The run that wrote this best model; `None` for any other file.
 fn run_of(path: &Path) -> Option<String> {
-    let model = AnyModel::load(path).ok()?;
+    let model = AnyModel::open(path).ok()?; // the remark is all that is needed
     model.about().iter().find(|(name, _)| name == RUN).map(|(_, run)| run.clone())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may fail this way
+mod tests {
+    use super::*;
+    use kbest::feature::{FeatureSource, Preset};
+    use kbest::train::{EpochReport, Perceptron, PerceptronOptions, TrainingSet};
+    use kbest::{Model, Sequence};
+
+    /// A run that is killed after its first best model is written, and before its first checkpoint.
+    #[test]
+    fn an_old_checkpoint_is_not_left_beside_a_new_best_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let mut sequence = Sequence::from_tokens(["a"]);
+        sequence.set_label("X");
+        let source = FeatureSource::Preset(Preset::Words);
+        let data = Arc::new(TrainingSet::new(&[sequence], source, 1).unwrap());
+        let mut trainer = Perceptron::new(data, PerceptronOptions::default()).unwrap();
+        let model = Arc::new(trainer.model().unwrap());
+        let standing = Standing { epochs: 1, best: Some(1.0), ..Standing::default() };
+        let best_model = Some(&model);
+        let end = EpochEnd { report: EpochReport::default(), standing, held_out: None, best_model };
+        for resumed in [false, true] {
+            let mut old = Checkpoint::<Model>::new(&path, 7).unwrap();
+            old.keep(&end, &trainer).unwrap();
+            assert!(old.exists());
+            let mut new = Checkpoint::<Model>::new(&path, 7).unwrap();
+            if resumed {
+                assert_eq!(new.resume(&mut trainer).unwrap(), Some(standing));
+            }
+            std::fs::remove_file(&new.best).unwrap();
+            std::fs::create_dir(&new.best).unwrap(); // so that the model cannot be written
+            assert!(new.keep(&end, &trainer).is_err());
+            assert_eq!(new.exists(), resumed);
+            std::fs::remove_dir(&new.best).unwrap();
+            new.keep(&end, &trainer).unwrap();
+            assert!(new.exists());
+            new.remove();
+        }
+    }
 }

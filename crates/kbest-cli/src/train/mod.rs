@@ -1,6 +1,6 @@
 //! `kbest train`: labelled text in, a model out.
 //!
-//! After an epoch, at most every few seconds, a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
+//! After an epoch, but at most every five seconds, a checkpoint is written beside the model (`MODEL.checkpoint`), and with held-out data the best
 //! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there. See
 //! `beside.rs`.
 

@@ -173,7 +173,7 @@ impl Report {
     ) {
         let seconds = took.as_secs_f64();
         let report = &end.report;
-        let accuracy = (report.right > 0).then(|| report.right as f64 / report.tokens.max(1) as f64);
+        let accuracy = report.accuracy();
         let speed = report.tokens as f64 / seconds.max(1e-9);
         let of = |name: &str, value: Option<f64>| {
             value.map_or_else(String::new, |value| format!("  {name} {}", percent(value)))

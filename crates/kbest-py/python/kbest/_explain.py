@@ -134,6 +134,7 @@ def explain(
 def explain_tokens(tagger: Any, tokens: Any, k: int, known: Any) -> Explanation:
     """The same for a tagger."""
     tokens = list(tokens)
-    shown = [token if isinstance(token, str) else token[0] if isinstance(token, (list, tuple)) else str(t)
+    seen = tagger._explain(tokens, k, known)  # refuses what is no token
+    shown = [token if isinstance(token, str) else next(iter(token), "") if isinstance(token, (list, tuple)) else str(t)
              for t, token in enumerate(tokens)]
-    return Explanation(tagger._explain(tokens, k, known), tagger.labels, shown)
+    return Explanation(seen, tagger.labels, shown)

@@ -133,8 +133,9 @@ def hmmlearn_decode(
     likelihoods = model._compute_log_likelihood(np.asarray(X))
     start, edges = _log(model.startprob_), Edges(_log(model.transmat_))
     ends = np.cumsum([len(likelihoods)] if lengths is None else lengths)
-    if ends[-1] != len(likelihoods):
-        raise _wrong_shape("lengths", f"a sum of {len(likelihoods)} samples", int(ends[-1]))
+    total = int(ends[-1]) if len(ends) else 0
+    if total != len(likelihoods):
+        raise _wrong_shape("lengths", f"a sum of {len(likelihoods)} samples", total)
     sequences = np.split(np.ascontiguousarray(likelihoods, dtype=np.float64), ends[:-1])
     paths = decode(sequences, edges, start=start, decoder=decoder, threads=threads)
     return float(sum(path.score for path in paths)), np.concatenate([path.labels for path in paths])
@@ -162,7 +163,7 @@ def allennlp_viterbi(
     ([0, 1], 3.0)
     """
     forced = None
-    if tag_observations:
+    if tag_observations is not None and len(tag_observations):
         forced = np.asarray(tag_observations)
     answers = decode(
         tag_sequence,

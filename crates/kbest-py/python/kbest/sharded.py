@@ -88,8 +88,6 @@ class Shards:
         """Checks what can be checked before any data is read."""
         if shards < 1:
             raise refuse("shards", "at least 1", shards)
-        if template is not None and features is not None:
-            raise refuse("template", "a template or features", "both")
         text = None if template is None else Path(template).read_text(encoding="utf-8")
         columns = columns_of("tokens", tokens)
         columns_of("id", id)

@@ -44,7 +44,7 @@ def _arguments(given: Optional[List[str]]) -> argparse.Namespace:
     train.add_argument("--algorithm", default="averaged", help="averaged, perceptron, pa or crf [default: averaged]")
     train.add_argument("--shards", type=int, default=16, help="parts that learn apart; decides the result [default: 16]")
     train.add_argument("--features", help="words, morphology or columns [default: what suits the data]")
-    train.add_argument("--template", help="CRF++ template that defines the features instead")
+    train.add_argument("--template", help="CRF++ template, whose features are added to those of --features")
     train.add_argument("--min-frequency", type=int, default=1, help="ignore rarer features [default: 1]")
     train.add_argument("--epochs", type=int, help="passes over the data [default: 10; crf: 100]")
     train.add_argument("--seed", type=int, default=1, help="of the order of sequences [default: 1]")

@@ -1,6 +1,6 @@
 //! What is told after each pass.
 
-use kbest::train::{EpochEnd, EpochReport};
+use kbest::train::EpochEnd;
 use pyo3::prelude::*;
 
 /// What `train` tells its callback after each pass over the data.
@@ -52,11 +52,10 @@ impl Epoch {
 
 impl Epoch {
     pub(super) fn new<M>(end: &EpochEnd<'_, M>, seconds: f64) -> Self {
-        let EpochReport { right, tokens, loss, .. } = end.report;
         Epoch {
             epoch: end.standing.epochs,
-            loss,
-            accuracy: (right > 0).then(|| right as f64 / tokens.max(1) as f64),
+            loss: end.report.loss,
+            accuracy: end.report.accuracy(),
             dev_accuracy: end.held_out.map(|held_out| held_out.accuracy),
             best: end.best_model.is_some(),
             seconds,

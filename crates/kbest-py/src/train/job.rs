@@ -13,6 +13,7 @@ use kbest::train::{
 use kbest::{Error, Model, Sequence, Template};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use std::cell::Cell;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,6 +63,7 @@ struct Kept<'a> {
     best: PathBuf,
     key: u64,
     resume: bool,
+    begun: Cell<bool>, // whether something of this run is written
 }
 
 /// The remark that ties a best model to its run.
@@ -164,7 +166,7 @@ impl<'a> Job<'a> {
         let state = self.checkpoint?;
         let mut best = state.as_os_str().to_owned();
         best.push(".best");
-        Some(Kept { state, best: best.into(), key: key(), resume: self.resume })
+        Some(Kept { state, best: best.into(), key: key(), resume: self.resume, begun: Cell::new(false) })
     }
 
     /// Runs the schedule; returns the model of its end, or the best one on held-out data.
@@ -272,6 +274,14 @@ impl Kept<'_> {
         end: &EpochEnd<'_, M>,
         trainer: &(dyn Trainer<Model = M> + 'static),
     ) -> kbest::Result<()> {
+        let failed = |error| Error::io(self.state.display().to_string(), 0, error);
+        // A checkpoint of an earlier run that this one does not resume must not be found beside a best model of this run.
+        if !self.resume && !self.begun.replace(true) {
+            match std::fs::remove_file(self.state) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+        }
         if let Some(model) = end.best_model {
             model.save_with_remark(&self.best, RUN, &self.run())?;
         }
@@ -281,6 +291,6 @@ impl Kept<'_> {
             file.write_all(&bytes)?;
             file.finish()
         };
-        write().map_err(|error| Error::io(self.state.display().to_string(), 0, error))
+        write().map_err(failed)
     }
 }

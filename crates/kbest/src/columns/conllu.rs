@@ -120,6 +120,20 @@ impl LabelExpression {
         &self.fields
     }
 
+    /// The fields of a label and their values. If the label has too few parts, the last fields are empty (`_`).
+    ///
+    /// ```
+    /// use kbest::columns::{Field, LabelExpression};
+    /// let label = LabelExpression::parse("upos+feats")?;
+    /// let values = [(Field::Upos, "NOUN".to_owned()), (Field::Feats, "Case=Nom|Foo=a+b".to_owned())];
+    /// assert!(label.values("NOUN+Case=Nom|Foo=a+b").eq(values));
+    /// # Ok::<(), kbest::Error>(())
+    /// ```
+    pub fn values(&self, label: &str) -> impl Iterator<Item = (Field, String)> {
+        let mut values = self.split(label);
+        self.fields.iter().map(move |&field| (field, values[field.index()].take().unwrap_or_default()))
+    }
+
     /// Writes the label of a line into `out`.
     fn join(&self, line: &[&str; FIELDS], out: &mut String) {
         out.clear();

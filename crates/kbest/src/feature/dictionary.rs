@@ -1,8 +1,9 @@
 //! Feature strings and their numbers: first growing and counting, then frozen.
 
 use super::FeatureId;
-use crate::checked::Checked;
+use crate::checked::{Checked, Damage};
 use crate::intern::{self, Interner, Keys};
+use std::sync::Arc;
 
 /// Keys being collected and counted.
 #[derive(Debug, Clone, Default)]
@@ -162,6 +163,11 @@ impl Dictionary {
         Keys { bytes: self.bytes.raw(), ends: self.ends.raw(), slots: self.slots.raw() }
     }
 
+    /// What is told of damage, if its arrays are watched.
+    pub(crate) fn damage(&self) -> Option<&Arc<Damage>> {
+        self.bytes.damage().or(self.ends.damage()).or(self.slots.damage())
+    }
+
     #[inline]
     fn is_watched(&self) -> bool {
         self.bytes.is_watched() || self.ends.is_watched() || self.slots.is_watched()
@@ -173,12 +179,23 @@ impl Dictionary {
         if self.is_watched() { self.checked_candidate(tag, at) } else { self.raw().candidate(tag, at) }
     }
 
-    fn checked_candidate(&self, tag: u32, mut at: usize) -> Option<(FeatureId, usize)> {
+    fn checked_candidate(&self, tag: u32, at: usize) -> Option<(FeatureId, usize)> {
+        self.checked_search(tag, at, |id| (id as usize) < self.len())
+    }
+
+    /// The first number from slot `at` on that has this tag and is wanted, and its slot. However the table is filled, it looks
+    /// at [`FARTHEST`] slots at most.
+    fn checked_search(
+        &self,
+        tag: u32,
+        mut at: usize,
+        is_wanted: impl Fn(FeatureId) -> bool,
+    ) -> Option<(FeatureId, usize)> {
         for _ in 0..self.slots.raw().len().min(FARTHEST) {
             let slot = *self.slots.get(at).filter(|&&slot| slot != 0)?;
-            if intern::tag(slot) == tag {
-                let id = (slot as u32).wrapping_sub(1);
-                return ((id as usize) < self.len()).then_some((id, at));
+            let id = (slot as u32).wrapping_sub(1);
+            if intern::tag(slot) == tag && is_wanted(id) {
+                return Some((id, at));
             }
             at = (at + 1) & (self.slots.raw().len() - 1);
         }
@@ -214,15 +231,11 @@ impl Dictionary {
     }
 
     /// The number of a key, searched from slot `at` on.
-    pub(super) fn find_from(&self, key: &[u8], tag: u32, mut at: usize) -> Option<FeatureId> {
-        for _ in 0..self.raw().slots.len().min(FARTHEST) {
-            let (id, slot) = self.candidate(tag, at)?;
-            if self.has(id, key) {
-                return Some(id);
-            }
-            at = (slot + 1) & (self.raw().slots.len() - 1);
+    pub(super) fn find_from(&self, key: &[u8], tag: u32, at: usize) -> Option<FeatureId> {
+        if !self.is_watched() {
+            return self.raw().find_from(key, tag, at);
         }
-        None
+        self.checked_search(tag, at, |id| self.checked_key(id) == Some(key)).map(|(id, _)| id)
     }
 
     /// The key of a number.
@@ -245,6 +258,31 @@ pub(crate) fn rises_to(places: &[u32], end: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checked::{BLOCK, Blocks};
+    use crate::kernel::Blob;
+
+    fn watched<T: bytemuck::Pod + Send + Sync>(values: Vec<T>) -> Checked<T> {
+        let values = Blob::from(values);
+        let bytes = values.project(|values| Some(bytemuck::cast_slice(values))).unwrap();
+        let checksums: Vec<u32> = bytes.chunks(BLOCK).map(crc32fast::hash).collect();
+        let blocks = Blocks::new(bytes, checksums.into(), Damage::of("file")).unwrap();
+        Checked::watched(values, Arc::new(blocks))
+    }
+
+    /// One slot has the tag of the key and another key, and no slot is free: each search that goes on after it would go around
+    /// the whole table and come back to it.
+    #[test]
+    fn a_full_table_is_searched_once() {
+        let key = b"unknown";
+        let tag = intern::tag(intern::hash(key));
+        let mut slots = vec![u64::from(!tag) << 32 | 1; 1 << 16];
+        let home = (u64::from(tag) << 16 >> 32) as usize;
+        slots[home] = u64::from(tag) << 32 | 1;
+        let dictionary =
+            Dictionary::from_arrays(watched(b"known".to_vec()), watched(vec![5]), watched(slots)).unwrap();
+        assert_eq!(dictionary.candidate(tag, home), Some((0, home)));
+        assert_eq!([0; 100].map(|_| dictionary.id(key)), [None; 100]);
+    }
 
     #[test]
     fn rare_keys_are_dropped_and_the_rest_close_ranks() {

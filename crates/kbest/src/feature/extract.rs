@@ -2,7 +2,7 @@
 
 use super::windows::Windows;
 use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
-use crate::checked::Checked;
+use crate::checked::{Checked, Damage};
 use crate::error::{Error, Result};
 use crate::intern::hash;
 use crate::sequence::Sequence;
@@ -213,6 +213,12 @@ impl Extractor {
     /// The hashes of the words of the training data, ascending, if they are known.
     pub(crate) fn seen_words(&self) -> Option<&Checked<u64>> {
         self.seen_words.as_ref()
+    }
+
+    /// What is told of damage to arrays that are checked while they are used.
+    pub(crate) fn damage(&self) -> impl Iterator<Item = &Arc<Damage>> {
+        let dictionaries = [&self.nodes, &self.edges, &self.frequent_words].map(Dictionary::damage);
+        dictionaries.into_iter().flatten().chain(self.seen_words.as_ref().and_then(Checked::damage))
     }
 
     /// Puts the known features of a sequence into `buffer`.

@@ -9,7 +9,8 @@
 //! one look-up of a word instead of one hash of a string for each of them. Strings are built only for cells that are new.
 //!
 //! **Cost.** One look-up for each cell, one for each pair of cells; for new ones, a key and a look-up for each rule of the group,
-//! in batches ([`Lookups`]). The memory is bounded: it is emptied between sequences once it holds [`REMEMBERED`] numbers.
+//! in batches ([`Lookups`]). The memory is bounded: it is emptied between sequences once it holds [`REMEMBERED`]
+//! numbers, or [`REMEMBERED_TEXT`] bytes of cells.
 
 use super::lookups::{BATCH, Lookups, UNKNOWN};
 use super::preset::{self, Preset};
@@ -25,6 +26,9 @@ use std::sync::Arc;
 /// Features of this many rules are kept, known or not: with all else about a megabyte, and enough for the words of a few
 /// thousand sentences.
 const REMEMBERED: usize = 1 << 16;
+
+/// Cells of this many bytes are kept.
+const REMEMBERED_TEXT: usize = 1 << 22;
 
 /// A rule that looks farther is expanded at every position instead.
 const FARTHEST: isize = 16;
@@ -54,7 +58,7 @@ struct Group {
 }
 
 /// A cell of a group: rows are counted from its first one, columns are places in `Windows::columns`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Cell {
     row: usize,
     column: usize,
@@ -97,22 +101,28 @@ impl Windows {
             columns: Vec::new(),
             margin: 0,
         };
+        // A template may have a million lines: none of this looks at all groups, columns or rules of a group for each rule.
+        let mut places_of_columns = HashMap::default();
+        let mut groups_of_cells: HashMap<Vec<Cell>, usize, FixedState> = HashMap::default();
         for (number, rule) in rules.iter().enumerate() {
-            let (cells, first_row) = windows.cells_of(rule);
-            let like = |group: &Group| cells.is_some() && group.cells == cells;
-            let group = windows.groups.iter().position(like).unwrap_or_else(|| {
+            let (cells, first_row) = windows.cells_of(rule, &mut places_of_columns);
+            let next = windows.groups.len();
+            let place = match &cells {
+                Some(cells) => *groups_of_cells.entry(cells.clone()).or_insert(next),
+                None => next,
+            };
+            if place == next {
                 windows.groups.push(Group { cells, rules: Vec::new(), first_rows: Vec::new() });
-                windows.groups.len() - 1
-            });
-            let rules = &mut windows.groups[group];
-            windows.places.push(Place { group, ahead: 0, slot: rules.rules.len() as u32 });
-            rules.rules.push(number);
-            rules.first_rows.push(first_row);
+            }
+            let group = &mut windows.groups[place];
+            windows.places.push(Place { group: place, ahead: 0, slot: group.rules.len() as u32 });
+            group.rules.push(number);
+            group.first_rows.push(first_row);
         }
-        for (number, place) in windows.places.iter_mut().enumerate() {
-            let group = &windows.groups[place.group];
-            let slot = group.rules.iter().position(|&rule| rule == number);
-            place.ahead = slot.map_or(0, |slot| (group.first_rows[slot] - group.least()) as usize);
+        let least: Vec<isize> = windows.groups.iter().map(Group::least).collect();
+        for place in &mut windows.places {
+            let first_row = windows.groups[place.group].first_rows[place.slot as usize];
+            place.ahead = (first_row - least[place.group]) as usize;
         }
         windows.rules = rules;
         windows
@@ -120,7 +130,11 @@ impl Windows {
 
     /// The cells that a rule looks at, the first of them at row 0, and where that is; no cells if it looks too far, or at more
     /// than cells.
-    fn cells_of(&mut self, rule: &Rule) -> (Option<Vec<Cell>>, isize) {
+    fn cells_of(
+        &mut self,
+        rule: &Rule,
+        places: &mut HashMap<usize, usize, FixedState>, // of columns
+    ) -> (Option<Vec<Cell>>, isize) {
         let mut cells: Vec<(isize, usize)> = Vec::new();
         for part in rule.parts() {
             match *part {
@@ -138,8 +152,7 @@ impl Windows {
         let first_row = cells.first().map_or(0, |&(row, _)| row);
         let cell = |(row, column): (isize, usize)| {
             self.margin = self.margin.max(row.unsigned_abs());
-            let known = self.columns.iter().position(|&known| known == column);
-            let column = known.unwrap_or_else(|| {
+            let column = *places.entry(column).or_insert_with(|| {
                 self.columns.push(column);
                 self.columns.len() - 1
             });
@@ -179,7 +192,10 @@ impl Windows {
         mut add: impl FnMut(&[FeatureId]),
     ) -> Result<()> {
         memory.begin(self);
-        memory.number_cells(self, sequence)?;
+        if let Err(error) = memory.number_cells(self, sequence) {
+            *memory = WindowMemory::default(); // or the next sequence would meet what is too much
+            return Err(error);
+        }
         for number in 0..self.groups.len() {
             self.fill(number, dictionary, sequence, is_rare, memory);
         }
@@ -283,10 +299,13 @@ impl WindowMemory {
     /// Prepares for a sequence.
     fn begin(&mut self, owner: &Arc<Windows>) {
         let same = self.owner.as_ref().is_some_and(|known| Arc::ptr_eq(known, owner));
-        if same && self.ids.len() <= REMEMBERED {
+        let within = |times: usize| {
+            self.ids.len() <= times * REMEMBERED && self.texts.bytes() <= times * REMEMBERED_TEXT
+        };
+        if same && within(1) {
             return;
         }
-        if same && self.ids.len() <= 2 * REMEMBERED {
+        if same && within(2) {
             // As large as it will be again.
             self.texts.clear();
             self.pairs.clear();
@@ -299,7 +318,6 @@ impl WindowMemory {
             *self = WindowMemory { owner: Some(owner.clone()), ..WindowMemory::default() };
             self.groups.resize_with(owner.groups.len(), GroupMemory::default);
             self.numbers.resize_with(owner.columns.len(), Vec::new);
-            self.ids.reserve(REMEMBERED + REMEMBERED / 8); // memory that is not touched costs nothing
         }
         self.lookups.clear();
         self.ids.push(UNKNOWN); // NOWHERE
@@ -376,7 +394,7 @@ mod tests {
     use super::*;
     use crate::feature::{ExtractorBuilder, FeatureBuffer};
     use crate::random::Random;
-    use crate::template::Template;
+    use crate::template::{Take, Template};
 
     /// Words that repeat, and some that look like positions outside the sequence.
     fn sequences(random: &mut Random, words: usize) -> Vec<Sequence> {
@@ -430,6 +448,24 @@ mod tests {
         }
     }
 
+    /// Comparing each rule with all others would take minutes.
+    #[test]
+    fn a_long_template_is_divided_into_groups_in_one_pass() {
+        const RULES: usize = 200_000;
+        let cell = |row, column| Part::Cell { row, column, take: Take::Whole };
+        let windows = |rule: &dyn Fn(usize) -> Part| {
+            Windows::new((0..RULES).map(|number| Rule::made([rule(number)])).collect())
+        };
+        let same = windows(&|number| cell(number as isize % 3 - 1, 0));
+        assert_eq!((same.groups.len(), same.columns.len(), same.margin), (1, 1, 1));
+        let place = |number: usize| Place { group: 0, ahead: number % 3, slot: number as u32 };
+        assert!(same.places.into_iter().eq((0..RULES).map(place)));
+        let different = windows(&|number| cell(0, number));
+        assert_eq!((different.groups.len(), different.columns.len()), (RULES, RULES));
+        let far = windows(&|number| cell(FARTHEST + 1 + number as isize, 0));
+        assert_eq!((far.groups.len(), far.columns.len(), far.margin), (RULES, 0, 0));
+    }
+
     /// More words than are remembered.
     #[test]
     fn what_is_forgotten_is_found_again() {
@@ -451,5 +487,23 @@ mod tests {
             assert_eq!(buffer, fresh);
         }
         assert!(largest > REMEMBERED && largest < 2 * REMEMBERED, "{largest}");
+    }
+
+    /// Few cells, each of which is a megabyte long.
+    #[test]
+    fn long_cells_are_not_kept() {
+        let template = Template::parse("U0:%x[0,0]\n", "template").unwrap();
+        let mut builder = ExtractorBuilder::new(FeatureSource::Template(template));
+        let mut buffer = FeatureBuffer::new();
+        let data: Vec<Sequence> =
+            (0..20).map(|i| Sequence::from_tokens([format!("{i}").repeat(1 << 20)])).collect();
+        builder.observe(&data[7], &mut buffer).unwrap();
+        let extractor = builder.freeze(1).extractor;
+        for (i, sequence) in data.iter().enumerate() {
+            extractor.extract(sequence, &mut buffer).unwrap();
+            assert_eq!(buffer.nodes(0).len(), usize::from(i == 7));
+            let text = buffer.remembered.0.as_ref().unwrap().texts.bytes();
+            assert!(text < REMEMBERED_TEXT + (4 << 20), "{text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Models of any kind, recognised by the first bytes of the file.
 
-use super::container::{Container, Reading};
+use super::container::{self, Container, Reading};
 use super::file::{MODEL, from_container, has_weights_alone};
 use super::import::{self, Origin};
 use super::{Model, SegmentModel, segment_file};
@@ -72,7 +72,10 @@ impl AnyModel {
     /// # Errors
     /// As for [`AnyModel::load`], except [`Error::Io`].
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
-        let bytes = import::unpacked(bytes, name, |head| is_ours(head) || Origin::of(head).is_some())?;
+        let bytes = import::unpacked(bytes, name, |head| match is_ours(head) {
+            true => Some(container::stated_length(head)),
+            false => Origin::of(head).map(|_| u64::MAX),
+        })?;
         match Origin::of(&bytes) {
             Some(origin) => Ok(AnyModel::Positions(Box::new(origin.read(&bytes, name)?))),
             None if is_ours(&bytes) => {
@@ -140,4 +143,27 @@ impl Model {
 /// Whether a file claims to be a kbest model. The bytes after the name show damage; see [`Container`].
 fn is_ours(bytes: &[u8]) -> bool {
     bytes.starts_with(b"kbest")
+}
+
+#[cfg(all(test, feature = "gzip"))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn an_archive_is_unpacked_no_further_than_its_header_says() {
+        let mut file = b"kbest\x1a\r\nmodel".to_vec();
+        file.resize(32, 0);
+        file.extend(100u64.to_le_bytes());
+        let unpacked = |length: usize| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&file).unwrap();
+            encoder.write_all(&vec![0; length - file.len()]).unwrap();
+            AnyModel::from_bytes(&encoder.finish().unwrap(), "f").unwrap_err().to_string()
+        };
+        let longer = "f: expected an archive of 100 bytes, as the header in it says, got a longer one";
+        assert_eq!([101, 1 << 20].map(unpacked), [longer; 2]);
+        assert_eq!(unpacked(100), "f: expected a version from 1 on, got 0");
+        assert_eq!(unpacked(99), "f: expected a version from 1 on, got 0");
+    }
 }

@@ -5,7 +5,8 @@
 //! completely or not at all; read from a map of the file, or from bytes.
 //!
 //! **Why a format of our own.** Arrays are used in place in the map, so opening copies nothing; and every byte of the
-//! file is checked, including padding: there is one way to write a given content, and only that is accepted.
+//! file is checked, including padding: there is one way to write a given content, but for checksums of blocks, which may be
+//! there or not, and only that is accepted.
 //!
 //! **Cost.** Opening reads the file once, for the checksums (CRC-32); a large file can be opened so that each of its blocks is
 //! read when it is first used ([`Reading::WhenUsed`]). On big-endian machines arrays are copied.
@@ -36,6 +37,9 @@ const BLOCKS: &str = "blocks";
 /// Files with this many bytes of sections have it.
 const BLOCKS_FROM: usize = 1 << 20;
 
+/// Several times as many sections as any file has. The table is searched from its beginning for each name.
+const MOST_SECTIONS: usize = 256;
+
 const LONGEST_KIND: usize = 16;
 const LONGEST_NAME: usize = 32;
 
@@ -53,7 +57,8 @@ pub(crate) struct Kind {
 pub(crate) enum Reading {
     /// All of them, before anything is used.
     Whole,
-    /// If there are checksums of blocks, each block before it is first used.
+    /// Each block before it is first used. Where there are no checksums of blocks, as in small and in old files, all of them
+    /// before anything is used.
     WhenUsed,
 }
 
@@ -203,7 +208,6 @@ impl<'a> ContainerWriter<'a> {
 pub(crate) struct Container {
     file: String, // the name that errors use
     sections: Vec<Section>,
-    damage: Arc<Damage>, // found in blocks that were not checked at the beginning
 }
 
 #[derive(Debug)]
@@ -273,18 +277,18 @@ impl Container {
             sections.push(Section { name, bytes, blocks: None });
             checksums.push(checksum);
         }
-        let damage = Damage::of(name);
-        let mut container = Container { file: name.to_owned(), sections, damage };
-        let has_blocks = container.sections.last().is_some_and(|last| last.name == BLOCKS);
-        if has_blocks && reading == Reading::WhenUsed && cfg!(target_endian = "little") {
+        let mut container = Container { file: name.to_owned(), sections };
+        if container.sections.last().is_some_and(|last| last.name == BLOCKS) {
             let last = container.sections.len() - 1;
             container.compare(last, checksums[last])?;
-            container.watch()?;
+            container.watch(&checksums)?;
+            container.sections.pop();
+            // Elsewhere arrays are copied.
+            if reading == Reading::Whole || cfg!(target_endian = "big") {
+                container.check_all()?;
+            }
         } else {
             checksums.into_iter().enumerate().try_for_each(|(i, checksum)| container.compare(i, checksum))?;
-        }
-        if has_blocks {
-            container.sections.pop();
         }
         Ok(container)
     }
@@ -298,16 +302,22 @@ impl Container {
         self.error("an undamaged file", format!("a section `{section}` that does not match its checksum"))
     }
 
-    /// From now on the blocks of all sections but the last, which has their checksums, are checked when they are used.
-    fn watch(&mut self) -> Result<()> {
+    /// From now on the blocks of all sections but the last, which has their checksums, are checked when they are used. Together
+    /// those of a section must make up its own checksum, which can be told without reading it.
+    fn watch(&mut self, of_sections: &[u32]) -> Result<()> {
         let checksums = self.array::<u32>(BLOCKS)?;
         let wrong = || self.error("one checksum for each block", format!("{} of them", checksums.len()));
+        let damage = Damage::of(&self.file);
         let (mut end, mut all) = (0, Vec::new());
-        for section in self.sections.iter().rev().skip(1).rev() {
+        for (section, &of_section) in self.sections.iter().rev().skip(1).rev().zip(of_sections) {
             let start = end;
             end += section.bytes.len().div_ceil(BLOCK);
             let own = checksums.project(|checksums| checksums.get(start..end)).ok_or_else(wrong)?;
-            all.push(Blocks::new(section.bytes.clone(), own, self.damage.clone()).ok_or_else(wrong)?);
+            if combined(&own, section.bytes.len()) != of_section {
+                let got = format!("others in section `{}`", section.name);
+                return Err(self.error("checksums of blocks that make up those of sections", got));
+            }
+            all.push(Blocks::new(section.bytes.clone(), own, damage.clone()).ok_or_else(wrong)?);
         }
         if end != checksums.len() {
             return Err(wrong());
@@ -326,11 +336,6 @@ impl Container {
             }
         }
         Ok(())
-    }
-
-    /// What is told of damage that is found later.
-    pub(crate) fn damage(&self) -> &Arc<Damage> {
-        &self.damage
     }
 
     /// Rejects sections that are not in this list.
@@ -400,6 +405,16 @@ impl Container {
     }
 }
 
+/// The checksum of a section of this length from those of its blocks.
+fn combined(blocks: &[u32], length: usize) -> u32 {
+    let mut whole = crc32fast::Hasher::new();
+    for (i, &checksum) in blocks.iter().enumerate() {
+        let length = BLOCK.min(length - i * BLOCK);
+        whole.combine(&crc32fast::Hasher::new_with_initial_len(checksum, length as u64));
+    }
+    whole.finalize()
+}
+
 /// Header and table of a file.
 struct Table {
     entries: Vec<Entry>,
@@ -436,6 +451,9 @@ impl Table {
             return Err(wrong(&expected, bytes.len().to_string()));
         }
         let sections = number(bytes, 28, 4) as usize;
+        if sections > MOST_SECTIONS {
+            return Err(wrong(&format!("at most {MOST_SECTIONS} sections"), sections.to_string()));
+        }
         let table = bytes[ALIGNMENT..].chunks_exact(ALIGNMENT);
         if sections > table.len() {
             return Err(damaged());
@@ -453,6 +471,11 @@ fn entry(bytes: &[u8]) -> Option<Entry> {
     let name = std::str::from_utf8(until_zero(&bytes[..LONGEST_NAME])).ok()?.to_owned();
     let length = usize::try_from(number(bytes, 40, 8)).ok()?;
     Some(Entry { name, length, checksum: number(bytes, 48, 4) as u32 })
+}
+
+/// The length of the file according to its header; 0 if there is not enough of it.
+pub(crate) fn stated_length(head: &[u8]) -> u64 {
+    if head.len() < 40 { 0 } else { number(head, 32, 8) }
 }
 
 /// A little-endian number of up to eight bytes.
@@ -551,6 +574,19 @@ mod tests {
         }
         let longer = [&bytes[..], &[0]].concat();
         assert!(Container::from_bytes(&longer, "t", TEST).is_err());
+    }
+
+    #[test]
+    fn the_number_of_sections_is_limited() {
+        let mut file = vec![0; ALIGNMENT * 100_001];
+        file[..MAGIC.len()].copy_from_slice(MAGIC);
+        file[MAGIC.len()..][..4].copy_from_slice(b"test");
+        file[24] = TEST.version as u8;
+        file[28..32].copy_from_slice(&100_000u32.to_le_bytes());
+        let length = file.len() as u64;
+        file[32..40].copy_from_slice(&length.to_le_bytes());
+        let error = Container::from_bytes(&file, "t", TEST).unwrap_err();
+        assert_eq!(error.to_string(), "t: expected at most 256 sections, got 100000");
     }
 
     #[test]

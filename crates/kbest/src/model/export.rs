@@ -89,7 +89,7 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Argument`] for a dual model; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
-    /// for a header.
+    /// for a header; [`Error::Data`] if the model is checked while it is used, and damaged.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
             return Err(Error::shape("labels of a safetensors file", "at most 2^31", self.labels().len()));
@@ -97,7 +97,9 @@ impl Model {
         if self.support().is_some() {
             return Err(Error::argument("model to export", "weights", "support tokens"));
         }
-        let bytes = safetensors::serialize(self.tensors().0, Some(self.metadata()));
+        let tensors = self.tensors();
+        self.undamaged()?; // rather than a file without what is damaged
+        let bytes = safetensors::serialize(tensors.0, Some(self.metadata()));
         let bytes = bytes.map_err(|error| Error::shape("safetensors", "a valid header", error))?;
         write_whole(path.as_ref(), |out| out.write_all(&bytes))
     }

@@ -4,10 +4,13 @@
 //! `docs/formats/model-file.md` lists the sections.
 //!
 //! **Cost.** Loading reads every byte once for its checksum and every number once to check its range, and copies only
-//! the labels' names. Processes that load the same file share its memory.
+//! the labels' names. Processes that load the same file share its memory. A file that is
+//! [opened](super::AnyModel::open) is read as far as it is used: the dictionary of node features, that of words that are not
+//! rare, the weights of nodes and the hashes of known words are checked block by block, everything else at once.
 //!
 //! **A hostile file** is an error, or a model with senseless answers: offsets, labels and numbers of keys are checked
-//! before anything uses them, so no look-up leaves its array or loops forever.
+//! before anything uses them, so no look-up leaves its array or loops forever. In arrays that are checked block by block that
+//! is when a number is used.
 
 use super::container::{Container, ContainerWriter, Kind};
 use super::segment_file;
@@ -63,7 +66,8 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Shape`] if the names of the labels, or the texts about the model, take more than four
-    /// billion bytes.
+    /// billion bytes; [`Error::Data`] if the model is checked while it is used ([`AnyModel::open`](super::AnyModel::open)), and
+    /// damaged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.sections()?.save(path.as_ref())
     }
@@ -156,6 +160,7 @@ impl Model {
             voters.save(&mut state);
             writer.section(VOTERS, state.into_bytes());
         }
+        self.undamaged()?; // all arrays have been checked; those that are damaged seem empty
         Ok(writer)
     }
 }
@@ -258,9 +263,7 @@ pub(super) fn from_container(
         },
         about,
     };
-    let model = Model::new(parts);
-    let model = model.map_err(|error| file.error("parts that fit together", format!("this: {error}")))?;
-    Ok(model.watching(file.damage().clone()))
+    Model::new(parts).map_err(|error| file.error("parts that fit together", format!("this: {error}")))
 }
 
 /// The sections that models of positions and of segments have in common.
@@ -374,8 +377,14 @@ pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {
 
 pub(super) fn read_extractor(file: &Container, name: &str) -> Result<Extractor> {
     let names = file.text(SOURCE)?;
-    let parts = names.split('+').map(|part| read_source(file, name, part)).collect::<Result<Vec<_>>>()?;
-    let source = FeatureSource::sum(parts);
+    let mut parts: Vec<(&str, FeatureSource)> = Vec::new(); // few, because each has another name
+    for part in names.split('+') {
+        if parts.iter().any(|(before, _)| *before == part) {
+            return Err(file.error("each source of features once", format!("{part} twice")));
+        }
+        parts.push((part, read_source(file, name, part)?));
+    }
+    let source = FeatureSource::sum(parts.into_iter().map(|(_, source)| source));
     let source = source.map_err(|error| file.error("sources of features that add up", error))?;
     let columns = read_number(file, COLUMNS)?;
     let [nodes, words] = [NODES, WORDS].map(|names| read_dictionary_when_used(file, names));

@@ -116,7 +116,7 @@ impl ModelParts {
 pub struct Model {
     parts: ModelParts,
     shared_edges: Edges<f32>,
-    damage: Arc<Damage>, // found in a file that is checked while it is used
+    damage: Vec<Arc<Damage>>, // of files that are checked while they are used: nearly always none or one
 }
 
 impl Model {
@@ -167,26 +167,23 @@ impl Model {
             voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
         let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
-        Ok(Model { parts, shared_edges, damage: Arc::default() })
+        let mut damage: Vec<Arc<Damage>> =
+            parts.extractor.damage().chain(parts.nodes.damage()).cloned().collect();
+        damage.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        Ok(Model { parts, shared_edges, damage })
     }
 
-    /// The same, in a file that may turn out to be damaged.
-    fn watching(mut self, damage: Arc<Damage>) -> Self {
-        self.damage = damage;
-        self
-    }
-
-    /// An error if the model is checked while it is used ([`AnyModel::open`]), and something that was used is damaged.
+    /// An error if the model, or the one that its parts come from, is checked while it is used ([`AnyModel::open`]), and
+    /// something that was used is damaged.
     ///
     /// # Errors
     /// [`Error::Data`].
     #[inline]
     pub fn undamaged(&self) -> Result<()> {
-        if !self.damage.is_found() {
-            return Ok(());
+        match self.damage.iter().find(|damage| damage.is_found()) {
+            None => Ok(()),
+            Some(damage) => Err(damage.error()),
         }
-        let got = "a block that does not match its checksum";
-        Err(Error::data(&*self.damage.file, 0, "an undamaged file", got))
     }
 
     /// Names of the labels.

@@ -4,11 +4,12 @@
 //! A row is a list of (label, weight), or, if it has many weights, stored whole: adding a whole row is a vector loop,
 //! several times as fast per weight as a list. Either way it is contiguous, so that adding it costs one memory access.
 
-use crate::checked::Checked;
+use crate::checked::{Checked, Damage};
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
 use crate::kernel::prefetch;
 use crate::label::LabelId;
+use std::sync::Arc;
 
 /// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that
 /// does not grow by it.
@@ -91,6 +92,11 @@ impl NodeWeights {
     /// Where each row begins, and the rows.
     pub(super) fn arrays(&self) -> (&[u32], &[u32]) {
         (self.starts.whole(), self.words.whole())
+    }
+
+    /// What is told of damage, if the arrays are checked while they are used.
+    pub(super) fn damage(&self) -> Option<&Arc<Damage>> {
+        self.starts.damage().or(self.words.damage())
     }
 
     /// Number of labels `L`.

@@ -11,7 +11,8 @@ impl Model {
     /// distinguish known words from unknown ones there ([`Extractor::knows_word`]).
     ///
     /// # Errors
-    /// [`Error::Argument`] for an ensemble that votes, and for support tokens.
+    /// [`Error::Argument`] for an ensemble that votes, and for support tokens; [`Error::Data`] if the model is checked while it
+    /// is used, and damaged.
     pub fn pruned(&self, threshold: f32) -> Result<(Self, usize)> {
         if self.voters().is_some() {
             return Err(Error::argument("model to prune", "weights that do not vote", "an ensemble"));
@@ -42,6 +43,7 @@ impl Model {
             Ok(any)
         })?;
 
+        self.undamaged()?; // rather than a model without what is damaged
         let (nodes, edges) = (nodes.finish(), EdgeWeights::new(labels, pairs)?);
         let removed = self.nodes().stored() + self.edges().stored() - nodes.stored() - edges.stored();
         let extractor = Extractor::from_parts(

@@ -213,7 +213,8 @@ impl SegmentModel {
         options: &crate::segment::BoundOptions,
         progress: &mut dyn FnMut(crate::segment::BoundProgress),
     ) -> Result<(LearnedBound, crate::segment::BoundReport)> {
-        let source = &mut Unlabelled { model: self, sequences, memory: SegmentModelMemory::default() };
+        let (memory, features) = (SegmentModelMemory::default(), FeatureBuffer::new());
+        let source = &mut Unlabelled { model: self, sequences, memory, features };
         crate::segment::learn_bound(source, options, progress)
     }
 
@@ -229,6 +230,7 @@ struct Unlabelled<'a> {
     model: &'a SegmentModel,
     sequences: &'a [Sequence],
     memory: SegmentModelMemory,
+    features: FeatureBuffer,
 }
 
 #[cfg(feature = "bounds")]
@@ -238,9 +240,8 @@ impl crate::segment::BoundSource<f32> for Unlabelled<'_> {
     }
 
     fn show(&mut self, i: usize, look: &mut crate::segment::LookAtSequence<'_, f32>) -> Result<()> {
-        let mut features = FeatureBuffer::new();
-        self.model.extractor().extract(&self.sequences[i], &mut features)?;
-        look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &features)
+        self.model.extractor().extract(&self.sequences[i], &mut self.features)?;
+        look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &self.features)
     }
 }
 

@@ -126,7 +126,8 @@ impl<'m> Terms<'m> {
     /// Extracts the features of a sequence.
     ///
     /// # Errors
-    /// Errors of extraction; [`Error::Argument`] for an ensemble that votes.
+    /// Errors of extraction; [`Error::Argument`] for an ensemble that votes; [`Error::Data`] if the model is checked while it is
+    /// used, and damaged.
     pub fn new(model: &'m Model, sequence: &Sequence) -> Result<Self> {
         if let Some(voters) = model.voters() {
             let got = format!("an ensemble of {} members that vote", voters.votes().len());
@@ -134,6 +135,7 @@ impl<'m> Terms<'m> {
         }
         let mut features = FeatureBuffer::new();
         model.extractor().extract(sequence, &mut features)?;
+        model.undamaged()?;
         let likeness = vec![None; features.len()];
         Ok(Terms { model, features, likeness })
     }
@@ -164,6 +166,7 @@ impl<'m> Terms<'m> {
             push_edges(self.model.edges(), ids, t, (labels[t - 1], labels[t]), &mut terms);
         }
         push_borders((self.model.start(), self.model.end()), labels, &mut terms);
+        self.model.undamaged()?;
         Ok(terms)
     }
 

@@ -285,7 +285,7 @@ impl Trainer for BaumWelch {
         Ok(EpochReport {
             sequences: self.sequences.len(),
             tokens: self.tokens,
-            right: 0,
+            right: None,
             loss,
             converged: before.is_some_and(|before| before - loss <= self.options.delta * loss.abs()),
         })

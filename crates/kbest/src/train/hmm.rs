@@ -258,7 +258,7 @@ impl Trainer for Hmm {
         Ok(EpochReport {
             sequences: progress.done,
             tokens: progress.tokens,
-            right: 0,
+            right: None,
             loss: -likelihood,
             converged: true,
         })

@@ -99,12 +99,19 @@ pub struct EpochReport {
     pub sequences: usize,
     /// Positions seen.
     pub tokens: usize,
-    /// Positions whose predicted label was right, if the trainer predicts.
-    pub right: usize,
+    /// Positions whose predicted label was right; `None` if the trainer does not predict while it learns.
+    pub right: Option<usize>,
     /// The trainer's own loss, which it minimises.
     pub loss: f64,
     /// Whether another epoch would change nothing.
     pub converged: bool,
+}
+
+impl EpochReport {
+    /// The share of right labels, if the trainer predicts.
+    pub fn accuracy(&self) -> Option<f64> {
+        self.right.map(|right| right as f64 / self.tokens.max(1) as f64)
+    }
 }
 
 /// A callback for progress: called for every sequence, or every few of them.

@@ -65,6 +65,20 @@ fn sections_that_nothing_reads_are_refused() {
     assert_eq!(error, "f: expected a section `label-parts.number` beside `label-parts`, got none");
 }
 
+/// The template is large, and would be parsed as often as it is named.
+#[test]
+fn a_source_that_is_named_often_is_read_once() {
+    let mut sections = take_apart(&trained(Averaging::Averaged).to_bytes().unwrap());
+    let at =
+        |sections: &Sections, wanted: &str| sections.iter().position(|(name, _)| name == wanted).unwrap();
+    let (source, template) = (at(&sections, "source"), at(&sections, "template"));
+    sections[source].1 = ["template"; 1000].join("+").into();
+    let lines: String = (0..20_000).map(|i| format!("U{i}:%x[0,0]\r\n")).collect();
+    sections[template].1 = lines.into();
+    let error = Model::from_bytes(&put_together(&sections), "f").unwrap_err().to_string();
+    assert_eq!(error, "f: expected each source of features once, got template twice");
+}
+
 /// One label with half a million parts: comparing each with all before it would take minutes.
 #[test]
 fn parts_of_labels_are_checked_in_one_pass() {

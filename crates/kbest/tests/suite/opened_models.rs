@@ -3,6 +3,7 @@
 
 use crate::model_file::{Sections, answers, apply, change, data, put_together, sources, take_apart, trained};
 use kbest::model::{AnyModel, Model};
+use kbest::scoring::Terms;
 use kbest::{Error, Result, Tagger};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -61,8 +62,8 @@ fn opened_models_answer_like_loaded_ones() {
 }
 
 /// What a model answers; an error if it is damaged.
-fn tagged(file: &[u8]) -> Result<Vec<Vec<u32>>> {
-    let mut tagger = Tagger::new(Arc::new(open(file)?));
+fn tagged(model: Model) -> Result<Vec<Vec<u32>>> {
+    let mut tagger = Tagger::new(Arc::new(model));
     let mut answers = Vec::new();
     for sequence in &data(2, false) {
         answers.push(tagger.tag(sequence, 1)?.decoded.best().labels.clone());
@@ -73,12 +74,12 @@ fn tagged(file: &[u8]) -> Result<Vec<Vec<u32>>> {
 #[test]
 fn damage_is_an_error_or_was_not_used() {
     let file = put_together(&with_blocks(take_apart(&trained(&sources()[3]).to_bytes().unwrap())));
-    let expected = tagged(&file).unwrap();
+    let expected = tagged(open(&file).unwrap()).unwrap();
     let mut found = 0;
     for i in (0..file.len()).step_by(7) {
         let mut damaged = file.clone();
         damaged[i] ^= 1 << (i % 8);
-        match tagged(&damaged) {
+        match open(&damaged).and_then(tagged) {
             Ok(answers) => assert_eq!(answers, expected, "byte {i}"),
             Err(Error::Data { .. } | Error::Version { .. }) => found += 1,
             Err(other) => panic!("byte {i}: {other}"),
@@ -88,6 +89,38 @@ fn damage_is_an_error_or_was_not_used() {
     assert!(found * 7 > file.len() / 2, "{found}");
 }
 
+/// What is made of a damaged model is no better than that.
+#[test]
+fn damage_is_not_forgotten() {
+    let file = put_together(&with_blocks(take_apart(&trained(&sources()[3]).to_bytes().unwrap())));
+    let expected = tagged(open(&file).unwrap()).unwrap();
+    assert_eq!(open(&file).unwrap().to_bytes().unwrap(), trained(&sources()[3]).to_bytes().unwrap());
+    let (mut found, mut unused) = ([0; 3], [0; 3]);
+    for i in (0..file.len()).step_by(23) {
+        let mut damaged = file.clone();
+        damaged[i] ^= 1 << (i % 8);
+        let Ok(model) = open(&damaged) else { continue };
+        let whole = model.to_bytes();
+        assert!(matches!(whole, Err(Error::Data { .. })), "byte {i} is part of what is saved");
+        let sequence = &data(2, false)[0];
+        let model = open(&damaged).unwrap();
+        let terms = Terms::new(&model, sequence).and_then(|mut terms| terms.of(&vec![0; sequence.len()]));
+        let again = open(&damaged).and_then(|model| Model::new(model.into_parts())).and_then(tagged);
+        let pruned = open(&damaged).and_then(|model| tagged(model.pruned(0.0)?.0));
+        for (what, result) in [(0, again), (1, pruned), (2, terms.map(|_| expected.clone()))] {
+            match result {
+                Ok(answers) => {
+                    assert_eq!(answers, expected, "byte {i}");
+                    unused[what] += 1;
+                }
+                Err(Error::Data { .. }) => found[what] += 1,
+                Err(other) => panic!("byte {i}: {other}"),
+            }
+        }
+    }
+    assert!(found.iter().all(|&found| found > 0), "{found:?} {unused:?}");
+}
+
 #[test]
 fn wrong_numbers_of_blocks_are_refused() {
     let whole = with_blocks(take_apart(&trained(&sources()[0]).to_bytes().unwrap()));
@@ -95,6 +128,25 @@ fn wrong_numbers_of_blocks_are_refused() {
         let mut sections = whole.clone();
         sections.last_mut().unwrap().1.resize(length, 0);
         assert!(open(&put_together(&sections)).is_err(), "{length} bytes");
+    }
+}
+
+/// Right checksums of blocks beside a wrong one of the section, and the other way round.
+#[test]
+fn checksums_of_blocks_and_sections_agree() {
+    let whole = with_blocks(take_apart(&trained(&sources()[0]).to_bytes().unwrap()));
+    let place = whole.iter().position(|(name, _)| name == "nodes.weights").unwrap();
+    let mut other = whole.clone();
+    other[place].1[0] ^= 1;
+    let blocks = with_blocks(other[..other.len() - 1].to_vec()).pop().unwrap();
+    let mut new_blocks = whole;
+    *new_blocks.last_mut().unwrap() = blocks;
+    for sections in [other, new_blocks] {
+        let file = put_together(&sections);
+        let expected = "expected checksums of blocks that make up those of sections, got others in section `nodes.weights`";
+        for error in [open(&file).unwrap_err(), Model::from_bytes(&file, "f").unwrap_err()] {
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn write(model: &Model, mut reader: Reader, path: &Path) -> Result<()
             }
             out.set_label(sequence.label(t).unwrap_or_default());
         }
+        model.undamaged()?; // rather than a file without what is damaged
         writer.write::<&str>(&out, &[], None)?;
     }
     writer.into_inner().finish()

@@ -98,7 +98,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Model> {
 /// # Errors
 /// See [`read`].
 pub fn from_bytes(bytes: &[u8], file: &str) -> Result<Model> {
-    let bytes = unpacked(bytes, file, |head| Origin::of(head).is_some())?;
+    let bytes = unpacked(bytes, file, |head| Origin::of(head).map(|_| u64::MAX))?;
     match Origin::of(&bytes) {
         Some(origin) => origin.read(&bytes, file),
         None => {
@@ -108,15 +108,15 @@ pub fn from_bytes(bytes: &[u8], file: &str) -> Result<Model> {
     }
 }
 
-/// The contents of a gzip archive; anything else unchanged. If the archive does not begin as wanted, only its
-/// beginning.
+/// The contents of a gzip archive; anything else unchanged. From its beginning `longest` tells how many bytes it may hold; if the
+/// archive does not begin as wanted (`None`), only its beginning.
 pub(super) fn unpacked<'a>(
     bytes: &'a [u8],
     file: &str,
-    is_wanted: impl FnOnce(&[u8]) -> bool,
+    longest: impl FnOnce(&[u8]) -> Option<u64>,
 ) -> Result<Cow<'a, [u8]>> {
     match bytes {
-        [0x1f, 0x8b, ..] => unpack(bytes, file, is_wanted).map(Cow::Owned),
+        [0x1f, 0x8b, ..] => unpack(bytes, file, longest).map(Cow::Owned),
         _ => Ok(Cow::Borrowed(bytes)),
     }
 }
@@ -136,20 +136,26 @@ pub(super) fn beginning(bytes: &[u8]) -> String {
 const HEAD: usize = 64;
 
 #[cfg(feature = "gzip")]
-fn unpack(bytes: &[u8], file: &str, is_wanted: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
+fn unpack(bytes: &[u8], file: &str, longest: impl FnOnce(&[u8]) -> Option<u64>) -> Result<Vec<u8>> {
     let mut decoder = crate::unpack::Unpacked::new(bytes);
     let mut unpacked = Vec::new();
     let broken = |error: std::io::Error| Error::data(file, 0, "a complete gzip archive", error);
     // An archive of something else may unpack to any size: check its beginning first.
     decoder.by_ref().take(HEAD as u64).read_to_end(&mut unpacked).map_err(broken)?;
-    if is_wanted(&unpacked) {
-        decoder.read_to_end(&mut unpacked).map_err(broken)?;
+    if let Some(longest) = longest(&unpacked) {
+        // One byte more than it may hold: if there is none, the end of the archive is checked.
+        let rest = longest.saturating_sub(unpacked.len() as u64).saturating_add(1);
+        decoder.take(rest).read_to_end(&mut unpacked).map_err(broken)?;
+        if unpacked.len() as u64 > longest {
+            let expected = format!("an archive of {longest} bytes, as the header in it says");
+            return Err(Error::data(file, 0, expected, "a longer one"));
+        }
     }
     Ok(unpacked)
 }
 
 #[cfg(not(feature = "gzip"))]
-fn unpack(_: &[u8], file: &str, _: impl FnOnce(&[u8]) -> bool) -> Result<Vec<u8>> {
+fn unpack(_: &[u8], file: &str, _: impl FnOnce(&[u8]) -> Option<u64>) -> Result<Vec<u8>> {
     Err(Error::data(file, 0, "a model (this build does not support gzip)", "a gzip archive"))
 }
 

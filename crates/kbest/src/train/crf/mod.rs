@@ -252,7 +252,7 @@ impl<F: Differentiable> Trainer for Crf<F> {
         let report = EpochReport {
             sequences: self.data.example_count(),
             tokens: (0..self.data.example_count()).map(|example| positions(&*self.data, example)).sum(),
-            right,
+            right: Some(right),
             loss,
             converged: stands_still(&mut self.losses, &self.options, loss) || flat,
         };

@@ -193,7 +193,7 @@ fn the_loss_falls_to_a_minimum() {
         let mut crf = Crf::new(data.clone(), options).unwrap();
         let (report, losses) = converge(&mut crf);
         assert!(losses.windows(2).all(|two| two[1] <= two[0]), "{losses:?}");
-        assert!(report.right <= report.tokens && report.tokens == data.tokens());
+        assert!(report.right.unwrap() <= report.tokens && report.tokens == data.tokens());
         assert_eq!(crf.epoch(&mut |_| ()).unwrap(), report, "stays converged");
         let w = crf.vector();
         let (_, gradient) = evaluate(&*data, &crf.layout, w, 1);

@@ -298,7 +298,13 @@ impl Trainer for MaxMargin {
             gap = objectives.gap();
             converged = gap <= self.options.gap * objectives.primal;
         }
-        Ok(EpochReport { sequences: progress.done, tokens: progress.tokens, right: 0, loss: gap, converged })
+        Ok(EpochReport {
+            sequences: progress.done,
+            tokens: progress.tokens,
+            right: None,
+            loss: gap,
+            converged,
+        })
     }
 
     fn model(&self) -> Result<Model> {

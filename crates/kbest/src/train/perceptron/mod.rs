@@ -314,7 +314,7 @@ impl<F: Family> Trainer for Perceptron<F> {
         Ok(EpochReport {
             sequences: tally.sequences,
             tokens: tally.tokens,
-            right: tally.tokens - tally.wrong,
+            right: Some(tally.tokens - tally.wrong),
             loss: tally.wrong_sequences as f64,
             converged: tally.wrong_sequences == 0,
         })

@@ -91,7 +91,7 @@ impl Mixed {
     pub(super) fn report(&self) -> EpochReport {
         let Errors { sequences, wrong_sequences, tokens, wrong } = self.errors;
         let (right, loss) = (tokens - wrong.min(tokens), wrong_sequences as f64);
-        EpochReport { sequences, tokens, right, loss, converged: wrong_sequences == 0 }
+        EpochReport { sequences, tokens, right: Some(right), loss, converged: wrong_sequences == 0 }
     }
 }
 

@@ -203,12 +203,13 @@ impl<W: Workers> Trainer for Sharded<W> {
                 })?;
                 let converged = stands_still(losses, options, loss) || flat;
                 let (sequences, tokens) = (seen.sequences as usize, seen.tokens as usize);
-                let report = EpochReport { sequences, tokens, right, loss, converged };
+                let report = EpochReport { sequences, tokens, right: Some(right), loss, converged };
                 *last = converged.then_some(report);
                 report
             }
         };
-        on_progress(Progress { done: report.sequences, tokens: report.tokens, right: report.right });
+        let right = report.right.unwrap_or(0);
+        on_progress(Progress { done: report.sequences, tokens: report.tokens, right });
         Ok(report)
     }
 
