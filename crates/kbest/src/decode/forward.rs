@@ -25,6 +25,7 @@ pub(crate) struct Forward<S> {
 pub(crate) struct StepBuffer<S> {
     pub(crate) row: AlignedVec<S>, // padded to whole vectors
     pub(super) classes: ClassLists<S>,
+    pub(super) marked: Vec<bool>, // L: labels to be treated apart
 }
 
 impl<S: Float> StepBuffer<S> {

@@ -4,11 +4,11 @@
 //! max over p of (alpha[p] + edge[p][y]) = max( alpha[p'] + base,  max over exceptions p of y of (alpha[p] + edge[p][y]) )
 //! ```
 //!
-//! where `p'` is the best label that is not an exception of `y`: nearly always the best or second best of all, so a
-//! short list of the best alphas is walked until one fits. With classes ([`super::class_step`]) each class of targets has
-//! such a list. **Cost.** `T (L + exceptions)`, and the pairs of classes, whatever the scores are: the
-//! safety net for trained models, which have never seen most label pairs. **When not.** Dense edges, where everything
-//! is an exception.
+//! where `p'` is the best label that is not an exception of `y`: nearly always the best of all. The few `y` of which that
+//! is an exception are marked beforehand; for them, a short list of the best alphas is walked until one fits. With classes
+//! ([`super::class_step`]) each class of targets has such a list. **Cost.** `T (L + exceptions)`, and the pairs of classes,
+//! whatever the scores are: the safety net for trained models, which have never seen most label pairs. **When not.** Dense
+//! edges, where everything is an exception.
 
 use super::class_step::class_step;
 use super::forward::{Forward, StepBuffer};
@@ -81,22 +81,30 @@ pub(super) fn sparse_step<S: Float>(
     buffer: &mut StepBuffer<S>,
 ) {
     let Some(base) = edges.only_base() else { return class_step(edges, alpha, out, &mut buffer.classes) };
+    let by_exceptions = |(from, scores): (&[u32], &[S])| {
+        from.iter().zip(scores).fold(S::FORBIDDEN, |value, (&p, &w)| value.larger(alpha[p as usize] + w))
+    };
+    if base.is_forbidden() {
+        out.iter_mut().enumerate().for_each(|(y, out)| *out = by_exceptions(edges.entering(y)));
+        return;
+    }
     let (best, found) = best_labels(alpha);
     let best = &best[..found];
-    for y in 0..edges.labels() {
+    let Some(&first) = best.first() else { return out.fill(S::FORBIDDEN) };
+    let (marked, top) = (&mut buffer.marked, alpha[first as usize] + base);
+    marked.clear();
+    marked.resize(edges.labels(), false);
+    edges.leaving(first as usize).0.iter().for_each(|&y| marked[y as usize] = true);
+    for (y, (out, &marked)) in out.iter_mut().zip(&*marked).enumerate() {
         let (from, scores) = edges.entering(y);
-        let mut value = S::FORBIDDEN;
-        for (&p, &w) in from.iter().zip(scores) {
-            value = value.larger(alpha[p as usize] + w);
-        }
-        if !base.is_forbidden() {
-            let plain = match best.iter().find(|p| from.binary_search(p).is_err()) {
-                Some(&p) => alpha[p as usize],
-                None => best_outside(alpha, from),
-            };
-            value = value.larger(plain + base);
-        }
-        out[y] = value;
+        let plain = match marked {
+            false => top,
+            true => match best.iter().find(|p| from.binary_search(p).is_err()) {
+                Some(&p) => alpha[p as usize] + base,
+                None => best_outside(alpha, from) + base,
+            },
+        };
+        *out = by_exceptions((from, scores)).larger(plain);
     }
 }
 
