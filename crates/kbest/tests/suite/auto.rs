@@ -137,6 +137,21 @@ fn the_plan_of_a_small_matrix_is_what_is_run() {
     }
 }
 
+/// What many easy positions have saved pays for a last one at which every label is as good.
+#[test]
+fn a_hard_end_does_not_undo_an_easy_sequence() {
+    let (positions, labels) = (300, 400);
+    let mut random = Random::new(5);
+    let edges: Vec<f32> = (0..labels * labels).map(|_| random.normal() as f32).collect();
+    let edges = Edges::dense(labels, edges).unwrap();
+    let mut nodes = vec![0.0f32; positions * labels];
+    for t in 0..positions - 1 {
+        nodes[t * labels + 7 * t % labels] = 100.0;
+    }
+    let lattice = Lattice::new(nodes, &edges).unwrap();
+    assert_eq!(Auto::default().decode(&lattice, &mut Scratch::new()).unwrap().decoder, "funnel");
+}
+
 /// Answers name the decoder that found them; for an empty sequence, too.
 #[test]
 fn auto_is_never_the_name_of_an_answer() {

@@ -48,9 +48,12 @@ impl Budget {
         self.saved = self.saved.saturating_add(left - self.left);
     }
 
-    /// Makes all that was saved available: every position is open, and what remains is little beside that.
-    pub(super) fn release(&mut self) {
-        self.left = self.left.saturating_add(std::mem::take(&mut self.saved));
+    /// Makes all that was saved available: every position is open, and what remains is little beside that. Returns
+    /// whether there was anything.
+    pub(super) fn release(&mut self) -> bool {
+        let saved = std::mem::take(&mut self.saved);
+        self.left = self.left.saturating_add(saved);
+        saved > 0
     }
 }
 

@@ -112,6 +112,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let looks = std::mem::take(&mut self.budget.looks);
         let positions = self.lattice.positions();
         let next = self.memory.layers.positions();
+        if next == positions && self.budget.release() {
+            return Ok(()); // only the last position was hard
+        }
         let Survey { looked, cost } = survey(self.lattice, self.edges, next, looks, self.memory);
         self.tally.edges(looked * self.lattice.labels());
         let anew = self.budget.per_position.saturating_mul(positions);

@@ -58,7 +58,8 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         let Some((likely, _)) = argmax(lattice.node_row(t - 1)) else { continue };
         let row = &edges.row(t, likely, &mut memory.edge_buffer)[..labels];
         let (node_scores, least) = (lattice.node_row(t), edges.bounds(t).least_way_out());
-        let floor = S::largest_value(S::ZERO, row, node_scores) + least;
+        let way_out = if t + 1 < positions { edges.bounds(t + 1).least_way_out() } else { S::ZERO };
+        let floor = S::largest_value(S::ZERO, row, node_scores) + way_out;
         let ways_out = as_slice(largest_ways_out(lattice, edges, t), &mut memory.way_out_buffer, labels);
         memory.seen.clear();
         S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, &mut memory.seen);
