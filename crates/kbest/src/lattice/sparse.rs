@@ -36,11 +36,19 @@ pub struct SparseEdges<S: Float> {
     base: Base<S>,
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
+    beyond: Option<Beyond<S>>,
     pub(super) bounds: MatrixBounds<S>,
     bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
     whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when first requested; or empty
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
+}
+
+/// What each exception scores beyond the base of its classes: kept if that base may change.
+#[derive(Debug, Clone)]
+struct Beyond<S> {
+    rows: Lists<S>,    // the same labels in the same order as the exceptions
+    columns: Lists<S>, // likewise
 }
 
 impl<S: Float> SparseEdges<S> {
@@ -119,6 +127,7 @@ impl<S: Float> SparseEdges<S> {
             base,
             rows,
             columns,
+            beyond: None,
             bounds,
             bitmap: OnceLock::new(),
             whole_rows: OnceLock::new(),
@@ -158,6 +167,58 @@ impl<S: Float> SparseEdges<S> {
         self.forward.take();
         self.backward.take();
         Ok(change)
+    }
+
+    /// Edges without exceptions, over base scores that may change: see [`SparseEdges::rebase`].
+    pub(super) fn rising(labels: usize, base: Base<S>) -> Self {
+        let empty = || Lists::new(&vec![0; labels], Vec::new(), Vec::new());
+        let beyond = Beyond { rows: empty(), columns: empty() };
+        SparseEdges { beyond: Some(beyond), ..Self::from_sorted(labels, base, std::iter::empty()) }
+    }
+
+    /// Sets what one pair scores beyond the base, of edges made for that; bounds and factors hold again after the next
+    /// [`SparseEdges::rebase`].
+    pub(super) fn set_beyond(&mut self, p: usize, y: usize, score: S) {
+        let Some(beyond) = &mut self.beyond else { return };
+        let listed = beyond.rows.find(p, y as u32).is_some();
+        let kept = (score != S::ZERO).then_some(score);
+        beyond.rows.set(p, y as u32, kept);
+        beyond.columns.set(y, p as u32, kept);
+        let whole = kept.map(|score| self.base.at(p, y) + score);
+        self.rows.set(p, y as u32, whole);
+        self.columns.set(y, p as u32, whole);
+        if let Some(Some(bitmap)) = self.bitmap.get_mut()
+            && listed != kept.is_some()
+        {
+            bitmap.toggle(p, y);
+        }
+    }
+
+    /// Replaces the base scores, by class, and with them every exception that was set as what it has beyond its base.
+    /// Costs time in proportion to the pairs of classes, the exceptions and the labels.
+    pub(super) fn rebase(&mut self, base: &[S]) -> Result<()> {
+        self.base.replace(base)?;
+        let mut finite = true;
+        if let Some(beyond) = &self.beyond {
+            for i in 0..self.labels {
+                let (to, scores) = self.rows.scores_mut(i);
+                self.base.add_to_row(i, to, beyond.rows.list(i).1, scores);
+                let of_row = scores.iter().fold(S::ZERO, |sum, &score| sum + (score - score)); // NaN unless finite
+                finite &= of_row == S::ZERO;
+                let (from, scores) = self.columns.scores_mut(i);
+                self.base.add_to_column(i, from, beyond.columns.list(i).1, scores);
+            }
+        }
+        if !finite {
+            let what = "the sum of the weights of an edge".into();
+            return Err(Error::IllegalScore { what, value: f64::INFINITY });
+        }
+        let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
+        self.bounds.renew(&maxima);
+        self.whole_rows.take();
+        self.forward.take();
+        self.backward.take();
+        Ok(())
     }
 
     /// Writes a row or column out, padded: the base, then the exceptions.
@@ -280,7 +341,7 @@ impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
 
     /// The base counts whether or not an edge has it, so there is no need to check.
     fn row_magnitude(&self, p: usize) -> S {
-        magnitude_of_legal(self.rows.list(p).1).larger(self.base.row(p).magnitude())
+        magnitude_of_legal(self.rows.list(p).1).larger(self.base.row_magnitude(p))
     }
 }
 

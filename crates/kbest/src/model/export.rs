@@ -88,7 +88,7 @@ impl Model {
     /// for `node` and `edge`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Argument`] for a dual model; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
+    /// [`Error::Io`]; [`Error::Argument`] for a dual model, or one with weights between parts of labels; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
     /// for a header.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
@@ -96,6 +96,10 @@ impl Model {
         }
         if self.support().is_some() {
             return Err(Error::argument("model to export", "weights", "support tokens"));
+        }
+        if self.agreement().is_some() {
+            let expected = "weights of features alone";
+            return Err(Error::argument("model to export", expected, "weights between parts of labels"));
         }
         let bytes = safetensors::serialize(self.tensors().0, Some(self.metadata()));
         let bytes = bytes.map_err(|error| Error::shape("safetensors", "a valid header", error))?;
