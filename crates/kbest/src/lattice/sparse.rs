@@ -203,8 +203,8 @@ impl<S: Float> SparseEdges<S> {
             for i in 0..self.labels {
                 let (to, scores) = self.rows.scores_mut(i);
                 self.base.add_to_row(i, to, beyond.rows.list(i).1, scores);
-                let of_row = scores.iter().fold(S::ZERO, |sum, &score| sum + (score - score)); // NaN unless finite
-                finite &= of_row == S::ZERO;
+                let is_finite = |score: &S| score.is_legal() & !score.is_forbidden();
+                finite &= scores.iter().fold(true, |all, score| all & is_finite(score));
                 let (from, scores) = self.columns.scores_mut(i);
                 self.base.add_to_column(i, from, beyond.columns.list(i).1, scores);
             }

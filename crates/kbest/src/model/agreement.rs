@@ -346,7 +346,7 @@ impl<S: Float> ClassScores<S> {
             row.fill(S::ZERO);
             for line in lines() {
                 let line = &self.lines[line * classes..][..classes];
-                row.iter_mut().zip(line).for_each(|(sum, &weight)| *sum = *sum + weight);
+                row.iter_mut().zip(line).for_each(|(sum, &weight)| *sum += weight);
             }
         }
         self.changed.fill(false);

@@ -198,16 +198,16 @@ impl LabelParts {
         sums.clear();
         sums.resize(self.steps.len() + 1, S::ZERO);
         for (&value, &[first, second]) in values[..self.labels()].iter().zip(&self.halves) {
-            sums[first as usize] = sums[first as usize] + value;
-            sums[second as usize] = sums[second as usize] + value;
+            sums[first as usize] += value;
+            sums[second as usize] += value;
         }
         parts.clear();
         parts.resize(self.parts, S::ZERO);
         for (i, step) in self.steps.iter().enumerate().rev() {
             let sum = sums[i + 1];
             let (parent, part) = (step.parent as usize, step.part as usize);
-            sums[parent] = sums[parent] + sum;
-            parts[part] = parts[part] + sum;
+            sums[parent] += sum;
+            parts[part] += sum;
         }
     }
 }
