@@ -111,6 +111,7 @@ impl<S: Float> Base<S> {
     }
 
     /// Replaces all scores; none may be forbidden. Both passes over them go row by row, so that they are vector loops.
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn replace(&mut self, scores: &[S]) -> Result<()> {
         let (origins, targets) = self.counts();
         if scores.len() != origins * targets {
@@ -198,6 +199,7 @@ impl<S: Float> Base<S> {
     }
 
     /// Writes the base of each of some pairs that leave label `p`, plus what each has beyond it.
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn add_to_row(&self, p: usize, to: &[u32], beyond: &[S], out: &mut [S]) {
         let row = &self.scores[self.origins.class(p) * self.stride..][..self.stride];
         for ((&y, &more), out) in to.iter().zip(beyond).zip(out) {
@@ -206,6 +208,7 @@ impl<S: Float> Base<S> {
     }
 
     /// The same for pairs that enter label `y`.
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn add_to_column(&self, y: usize, from: &[u32], beyond: &[S], out: &mut [S]) {
         let column = &self.scores[self.targets.class(y)..];
         for ((&p, &more), out) in from.iter().zip(beyond).zip(out) {

@@ -113,6 +113,7 @@ impl<S: Float> MatrixBounds<S> {
     }
 
     /// Computes all bounds again, except the typical score.
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn renew(&mut self, anew: &impl Maxima<S>) {
         for i in 0..self.row.len() {
             (self.row[i], self.column[i], self.magnitudes[i]) =

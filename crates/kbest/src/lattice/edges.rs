@@ -288,6 +288,7 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::Shape`] for a class that does not exist.
+    #[cfg(feature = "text")] // for trainers
     pub(crate) fn rising(classes: &[u32], count: usize) -> Result<Self> {
         let base = Base::classes(classes, classes, &vec![S::ZERO; count * count], count)?;
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::rising(classes.len(), base))))
@@ -298,6 +299,7 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::Shape`] for other edges, [`Error::LabelOutOfRange`].
+    #[cfg(feature = "text")] // for trainers
     pub(crate) fn set_beyond(&mut self, from: LabelId, to: LabelId, score: S) -> Result<()> {
         let labels = self.labels();
         if let Some(&label) = [from, to].iter().find(|&&y| y as usize >= labels) {
@@ -316,6 +318,7 @@ impl<S: Float> Edges<S> {
     ///
     /// # Errors
     /// [`Error::Shape`] for other edges or another number of scores; [`Error::IllegalScore`] if a sum is not finite.
+    #[cfg(feature = "text")] // for trainers
     pub(crate) fn rebase(&mut self, base: &[S]) -> Result<()> {
         self.degenerate.iter_mut().for_each(|made| drop(made.take()));
         match &mut self.shape {

@@ -68,6 +68,7 @@ impl<S: Float> Lists<S> {
 
     /// The scores of list `i`, in the order of its labels, to be changed.
     #[inline]
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn scores_mut(&mut self, i: usize) -> (&[u32], &mut [S]) {
         let Place { start, length, .. } = self.places[i];
         let range = start..start + length as usize;

@@ -36,6 +36,7 @@ pub struct SparseEdges<S: Float> {
     base: Base<S>,
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
+    #[cfg(feature = "text")] // for trainers
     beyond: Option<Beyond<S>>,
     pub(super) bounds: MatrixBounds<S>,
     bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
@@ -45,6 +46,7 @@ pub struct SparseEdges<S: Float> {
 }
 
 /// What each exception scores beyond the base of its classes: kept if that base may change.
+#[cfg(feature = "text")] // for trainers
 #[derive(Debug, Clone)]
 struct Beyond<S> {
     rows: Lists<S>,    // the same labels in the same order as the exceptions
@@ -127,6 +129,7 @@ impl<S: Float> SparseEdges<S> {
             base,
             rows,
             columns,
+            #[cfg(feature = "text")] // for trainers
             beyond: None,
             bounds,
             bitmap: OnceLock::new(),
@@ -170,6 +173,7 @@ impl<S: Float> SparseEdges<S> {
     }
 
     /// Edges without exceptions, over base scores that may change: see [`SparseEdges::rebase`].
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn rising(labels: usize, base: Base<S>) -> Self {
         let empty = || Lists::new(&vec![0; labels], Vec::new(), Vec::new());
         let beyond = Beyond { rows: empty(), columns: empty() };
@@ -178,6 +182,7 @@ impl<S: Float> SparseEdges<S> {
 
     /// Sets what one pair scores beyond the base, of edges made for that; bounds and factors hold again after the next
     /// [`SparseEdges::rebase`].
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn set_beyond(&mut self, p: usize, y: usize, score: S) {
         let Some(beyond) = &mut self.beyond else { return };
         let listed = beyond.rows.find(p, y as u32).is_some();
@@ -196,6 +201,7 @@ impl<S: Float> SparseEdges<S> {
 
     /// Replaces the base scores, by class, and with them every exception that was set as what it has beyond its base.
     /// Costs time in proportion to the pairs of classes, the exceptions and the labels.
+    #[cfg(feature = "text")] // for trainers
     pub(super) fn rebase(&mut self, base: &[S]) -> Result<()> {
         self.base.replace(base)?;
         let mut finite = true;
