@@ -33,6 +33,7 @@ fn recipe_of(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Recipe> {
             }
             "seed" => recipe.seed = value.extract()?,
             "decoder" => recipe.decoder = Some(value.extract()?),
+            "agreement" => recipe.agreement = Some(value.extract()?),
             "longest" => recipe.longest = Some(value.extract()?),
             "c1" => recipe.c1 = Some(value.extract()?),
             "c2" => recipe.c2 = Some(value.extract()?),

@@ -166,6 +166,23 @@ pub(super) fn edges(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<E
     })
 }
 
+/// The `top` heaviest weights of each sign between parts of neighbouring labels: `from` and `to` are values, `feature` their
+/// group.
+pub(super) fn agreement(model: &Model, filter: Filter<'_>, top: usize) -> Extremes<EdgeRow> {
+    let agreement = model.agreement().filter(|_| filter.label.is_none());
+    let weights = agreement.into_iter().flat_map(|agreement| agreement.weights().iter().copied().enumerate());
+    let describe = |i: usize| {
+        let (group, from, to) = agreement.map_or(("", "", ""), |agreement| agreement.groups().describe(i));
+        let value = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
+        (group.to_owned(), value(from), value(to))
+    };
+    let chosen = weights.filter(|&(i, _)| filter.names(describe(i).0.as_bytes()));
+    extremes(chosen, top, |&(_, weight)| weight).map(|(i, weight)| {
+        let (feature, from, to) = describe(i);
+        EdgeRow { weight, from, to, feature }
+    })
+}
+
 fn label(model: &Model, y: LabelId) -> String {
     model.labels().name(y).unwrap_or_default().to_owned()
 }

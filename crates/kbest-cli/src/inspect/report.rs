@@ -30,6 +30,8 @@ pub(super) struct Report {
     scheme: Option<&'static str>,
     features: Features,
     edges: Density,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreement: Option<AgreementReport>,
     start_scores: bool,
     end_scores: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,6 +48,15 @@ pub(super) struct Report {
     remark: Option<String>,
     heaviest_nodes: Extremes<NodeRow>,
     heaviest_edges: Extremes<EdgeRow>,
+    heaviest_agreement: Extremes<EdgeRow>,
+}
+
+/// Weights between parts of neighbouring labels.
+#[derive(Serialize)]
+struct AgreementReport {
+    groups: Vec<String>,
+    classes: usize,
+    weights: usize,
 }
 
 #[derive(Serialize)]
@@ -83,6 +94,11 @@ impl Report {
             scheme: Tagging::detect(model.labels().names()).map(|tagging| tagging.scheme.name()),
             features: Features::of(model),
             edges: Density::of(model),
+            agreement: model.agreement().map(|agreement| AgreementReport {
+                groups: agreement.groups().names().map(String::from).collect(),
+                classes: agreement.groups().classes(),
+                weights: agreement.weights().iter().filter(|&&weight| weight != 0.0).count(),
+            }),
             start_scores: model.start().is_some(),
             end_scores: model.end().is_some(),
             voters: model.voters().map(|voters| voters.votes().len()),
@@ -94,6 +110,7 @@ impl Report {
             remark: filter.remark(model.extractor().nodes().keys().chain(model.extractor().edges().keys())),
             heaviest_nodes: heaviest::nodes(model, filter, top),
             heaviest_edges: heaviest::edges(model, filter, top),
+            heaviest_agreement: heaviest::agreement(model, filter, top),
         })
     }
 }
@@ -175,6 +192,15 @@ impl fmt::Display for Report {
                 .map(|row| vec![weight(row.weight), row.from.clone(), row.to.clone(), shown(&row.feature)]);
             write_table(f, title, &["weight", "from", "to", "feature"], cells.collect())?;
         }
+        for (title, rows) in [
+            ("Parts of neighbouring labels that go together", &self.heaviest_agreement.positive),
+            ("Parts of neighbouring labels that do not", &self.heaviest_agreement.negative),
+        ] {
+            let cells = rows
+                .iter()
+                .map(|row| vec![weight(row.weight), shown(&row.feature), shown(&row.from), shown(&row.to)]);
+            write_table(f, title, &["weight", "group", "from", "to"], cells.collect())?;
+        }
         Ok(())
     }
 }
@@ -216,6 +242,14 @@ impl Report {
             100.0 * density,
             if *look_at_input { "; others depend on the input" } else { "" }
         )?;
+        if let Some(AgreementReport { groups, classes, weights }) = &self.agreement {
+            let groups = groups.iter().map(|name| escaped(name)).collect::<Vec<_>>().join(", ");
+            let (classes, weights) = (grouped(*classes), grouped(*weights));
+            writeln!(
+                f,
+                "agreement {weights} weights between parts of neighbours ({groups}; {classes} classes)"
+            )?;
+        }
         match (self.start_scores, self.end_scores) {
             (false, false) => {}
             (true, false) => writeln!(f, "borders   scores for first labels")?,

@@ -32,6 +32,10 @@ pub(super) struct AlgorithmOptions {
     /// [default: auto]
     #[arg(long, value_name = "NAME")]
     decoder: Option<String>,
+    /// averaged, perceptron, pa, crf: weights between parts of neighbouring labels: none, usual (coarse+Case+Number+Gender,
+    /// as far as labels have them) or groups of parts; `NOUN|Case=Gen` has the groups coarse and Case [default: none]
+    #[arg(long, value_name = "GROUPS")]
+    agreement: Option<String>,
     /// pa: largest correction [default: 1]
     #[arg(long, value_name = "X")]
     longest: Option<f32>,
@@ -96,6 +100,7 @@ impl AlgorithmOptions {
             seed,
             threads,
             decoder: self.decoder.clone(),
+            agreement: self.agreement.clone(),
             longest,
             optimizer,
             c1,

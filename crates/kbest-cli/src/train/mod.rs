@@ -182,7 +182,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return run(key, data.examples().len())
             .to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
-    let data = Arc::new(TrainingSet::new(&sequences, features, arguments.min_frequency)?);
+    let data = TrainingSet::new(&sequences, features, arguments.min_frequency)?;
+    let data = Arc::new(recipe.with_agreement(data).map_err(as_typed)?);
     report.data(&data, begun.elapsed());
     report.loss_means(recipe.loss_means());
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;

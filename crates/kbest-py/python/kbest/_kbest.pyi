@@ -491,6 +491,7 @@ def train(
     seed: int = 1,
     threads: Optional[int] = None,
     decoder: Optional[str] = None,
+    agreement: Optional[str] = None,
     longest: Optional[float] = None,
     optimizer: Optional[str] = None,
     c1: Optional[float] = None,

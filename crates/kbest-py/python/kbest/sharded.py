@@ -262,7 +262,7 @@ def train(
         id, tokens, labels: names of columns; several columns of tokens as a list.
         shards: how many; the result depends on it, but not on threads.
         threads: 0 means all cores.
-        options: seed; decoder and longest of perceptrons; c1, c2, all_states and all_transitions of a CRF.
+        options: seed; agreement; decoder and longest of perceptrons; c1, c2, all_states and all_transitions of a CRF.
 
     Everything else is as for :func:`kbest.train`.
     """

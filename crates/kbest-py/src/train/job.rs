@@ -124,7 +124,8 @@ impl<'a> Job<'a> {
             let kept = self.kept(|| fingerprint(&*data, &depends_on));
             return self.learn(&mut *trainer, text, dev, kept, SharedModel::segments, Ok);
         }
-        let data = Arc::new(TrainingSet::new(&sequences, source, self.min_frequency)?);
+        let data = TrainingSet::new(&sequences, source, self.min_frequency)?;
+        let data = Arc::new(self.recipe.with_agreement(data)?);
         drop(sequences);
         let mut trainer = self.recipe.trainer(&data)?;
         let kept = self.kept(|| fingerprint(&*data, &self.depends_on(dev)));

@@ -15,6 +15,9 @@ use std::sync::OnceLock;
 /// Up to this many scores, the rows (and the columns) of all classes are kept written out.
 const LINES_KEPT: usize = 1 << 22;
 
+/// The typical score is that of up to this many classes on each side.
+const TYPICAL_CLASSES: usize = 64;
+
 /// Base scores by class.
 #[derive(Debug, Clone)]
 pub(super) struct Base<S: Float> {
@@ -22,6 +25,7 @@ pub(super) struct Base<S: Float> {
     only: Option<S>, // the score, if there is one class on each side: read more often than anything else
     stride: usize,
     labels: usize,
+    row_magnitudes: Vec<S>, // by class of origins: the largest finite |score|
     origins: Classes<S>,
     targets: Classes<S>,
 }
@@ -32,7 +36,6 @@ struct Classes<S: Float> {
     of: Vec<u32>,                                  // L; empty if there is one class
     sizes: Vec<u32>,                               // by class: its labels
     best: Vec<u32>, // by class: the class on the other side, not empty, with the largest score
-    magnitudes: Vec<S>, // by class: the largest finite |score|
     lines: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // by class: its scores for all labels of the other side; or empty
 }
 
@@ -41,13 +44,7 @@ impl<S: Float> Classes<S> {
         let mut sizes = vec![0; classes];
         of.iter().for_each(|&class| sizes[class as usize] += 1);
         let of = if classes == 1 { Vec::new() } else { of.to_vec() };
-        Classes {
-            of,
-            sizes,
-            best: vec![0; classes],
-            magnitudes: vec![S::ZERO; classes],
-            lines: OnceLock::new(),
-        }
+        Classes { of, sizes, best: vec![0; classes], lines: OnceLock::new() }
     }
 
     #[inline(always)]
@@ -59,16 +56,13 @@ impl<S: Float> Classes<S> {
 impl<S: Float> Base<S> {
     /// One score for all pairs.
     pub(super) fn one(labels: usize, score: S) -> Self {
-        let all = |_| Classes {
-            of: Vec::new(),
-            sizes: vec![labels as u32],
-            best: vec![0],
-            magnitudes: vec![magnitude_of_legal(&[score])],
-            lines: OnceLock::new(),
-        };
+        let all =
+            |_| Classes { of: Vec::new(), sizes: vec![labels as u32], best: vec![0], lines: OnceLock::new() };
         let mut scores = AlignedVec::filled(padded(1), S::FORBIDDEN);
         scores[0] = score + S::ZERO; // turns -0 into 0
-        Base { only: Some(scores[0]), scores, stride: padded(1), labels, origins: all(0), targets: all(1) }
+        let row_magnitudes = vec![magnitude_of_legal(&scores)];
+        let (only, stride) = (Some(scores[0]), padded(1));
+        Base { only, scores, stride, labels, row_magnitudes, origins: all(0), targets: all(1) }
     }
 
     /// `scores` row by row: as many classes of targets as there are scores in a row.
@@ -98,14 +92,63 @@ impl<S: Float> Base<S> {
         }
         let (origins, targets) = (Classes::new(from, origins), Classes::new(to, targets));
         let only = (origins.sizes.len() == 1 && targets.sizes.len() == 1).then(|| own[0]);
-        let mut base = Base { scores: own, only, stride, labels, origins, targets };
-        for c in 0..base.origins.sizes.len() {
-            (base.origins.best[c], base.origins.magnitudes[c]) = base.line(Side::Row, c).summary();
-        }
-        for d in 0..base.targets.sizes.len() {
-            (base.targets.best[d], base.targets.magnitudes[d]) = base.line(Side::Column, d).summary();
-        }
+        let row_magnitudes = own.chunks_exact(stride).map(magnitude_of_legal).collect();
+        let mut base = Base { scores: own, only, stride, labels, row_magnitudes, origins, targets };
+        base.find_best();
         Ok(base)
+    }
+
+    /// Finds the best class of each row and column.
+    fn find_best(&mut self) {
+        for c in 0..self.origins.sizes.len() {
+            let line = self.line(Side::Row, c);
+            self.origins.best[c] = line.best_among(&line.others.sizes) as u32;
+        }
+        for d in 0..self.targets.sizes.len() {
+            let line = self.line(Side::Column, d);
+            self.targets.best[d] = line.best_among(&line.others.sizes) as u32;
+        }
+    }
+
+    /// Replaces all scores; none may be forbidden. Both passes over them go row by row, so that they are vector loops.
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn replace(&mut self, scores: &[S]) -> Result<()> {
+        let (origins, targets) = self.counts();
+        if scores.len() != origins * targets {
+            return Err(Error::shape("scores of classes", origins * targets, scores.len()));
+        }
+        let stride = self.stride;
+        let none_empty = |classes: &Classes<S>| classes.sizes.iter().all(|&size| size > 0);
+        let all_filled = none_empty(&self.origins) && none_empty(&self.targets);
+        let mut largest = vec![S::FORBIDDEN; targets];
+        for (c, given) in scores.chunks_exact(targets).enumerate() {
+            let row = &mut self.scores[c * stride..][..targets];
+            row.iter_mut().zip(given).for_each(|(own, &score)| *own = score + S::ZERO);
+            let forbids = row.iter().fold(false, |forbids, score| forbids | score.is_forbidden());
+            let Some(magnitude) = S::largest_magnitude(row).filter(|_| !forbids) else {
+                let what = format!("a base score of class {c}");
+                return Err(Error::IllegalScore { what, value: f64::INFINITY });
+            };
+            self.row_magnitudes[c] = magnitude;
+            S::max_row(&mut largest, row);
+            let best = &mut self.origins.best[c];
+            let of_row = S::largest(row);
+            if all_filled && row[*best as usize] != of_row {
+                *best = row.iter().position(|&score| score == of_row).unwrap_or(0) as u32;
+            }
+        }
+        for (d, (best, &largest)) in self.targets.best.iter_mut().zip(&largest).enumerate() {
+            if all_filled && self.scores[*best as usize * stride + d] != largest {
+                let column = self.scores[d..].iter().step_by(stride);
+                *best = column.take(origins).position(|&score| score == largest).unwrap_or(0) as u32;
+            }
+        }
+        if !all_filled {
+            self.find_best();
+        }
+        self.only = self.only.map(|_| self.scores[0]);
+        (self.origins.lines, self.targets.lines) = (OnceLock::new(), OnceLock::new());
+        Ok(())
     }
 
     /// The score, if there is only one class on each side.
@@ -150,6 +193,29 @@ impl<S: Float> Base<S> {
         self.targets.class(y)
     }
 
+    /// The largest finite |score| from label `p`.
+    pub(super) fn row_magnitude(&self, p: usize) -> S {
+        self.row_magnitudes[self.origins.class(p)]
+    }
+
+    /// Writes the base of each of some pairs that leave label `p`, plus what each has beyond it.
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn add_to_row(&self, p: usize, to: &[u32], beyond: &[S], out: &mut [S]) {
+        let row = &self.scores[self.origins.class(p) * self.stride..][..self.stride];
+        for ((&y, &more), out) in to.iter().zip(beyond).zip(out) {
+            *out = row[self.targets.class(y as usize)] + more;
+        }
+    }
+
+    /// The same for pairs that enter label `y`.
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn add_to_column(&self, y: usize, from: &[u32], beyond: &[S], out: &mut [S]) {
+        let column = &self.scores[self.targets.class(y)..];
+        for ((&p, &more), out) in from.iter().zip(beyond).zip(out) {
+            *out = column[self.origins.class(p as usize) * self.stride] + more;
+        }
+    }
+
     /// The scores from label `p` to all others.
     #[inline(always)]
     pub(super) fn row(&self, p: usize) -> Line<'_, S> {
@@ -176,12 +242,15 @@ impl<S: Float> Base<S> {
         if let Some(only) = self.only() {
             return only;
         }
-        // By the order of the bits, which is that of the scores except for the sign.
+        // By the order of the bits, which is that of the scores except for the sign. It is a guess, so some of many classes
+        // are enough.
+        let step = |sizes: &[u32]| sizes.len().div_ceil(TYPICAL_CLASSES).max(1);
+        let (step_from, step_to) = (step(&self.origins.sizes), step(&self.targets.sizes));
         let mut pairs: BTreeMap<u64, (S, u64)> = BTreeMap::new();
-        for (row, &origins) in self.scores.chunks_exact(self.stride).zip(&self.origins.sizes) {
-            for (&score, &targets) in
-                row.iter().zip(&self.targets.sizes).filter(|(score, _)| !score.is_forbidden())
-            {
+        let rows = self.scores.chunks_exact(self.stride).zip(&self.origins.sizes);
+        for (row, &origins) in rows.step_by(step_from) {
+            let cells = row.iter().zip(&self.targets.sizes).step_by(step_to);
+            for (&score, &targets) in cells.filter(|(score, _)| !score.is_forbidden()) {
                 let bits = score.to_f64().to_bits();
                 let key = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
                 pairs.entry(key).or_insert((score, 0)).1 += u64::from(origins) * u64::from(targets);
@@ -232,11 +301,6 @@ impl<'a, S: Float> Line<'a, S> {
         self.others.of.is_empty().then(|| self.scores[0])
     }
 
-    /// The largest finite |score|.
-    pub(super) fn magnitude(&self) -> S {
-        self.own.magnitudes[self.class]
-    }
-
     /// The largest score of a label that is not in a list of exceptions.
     pub(super) fn largest_but(&self, exceptions: &[u32]) -> S {
         self.largest_among(&self.others.sizes, self.own.best[self.class] as usize, exceptions.iter().copied())
@@ -282,12 +346,6 @@ impl<'a, S: Float> Line<'a, S> {
             }
         }
         best.unwrap_or(0)
-    }
-
-    fn summary(&self) -> (u32, S) {
-        let sizes = &self.others.sizes;
-        let finite = (0..sizes.len()).map(|class| magnitude_of_legal(&[self.of_class(class)]));
-        (self.best_among(sizes) as u32, finite.fold(S::ZERO, S::larger))
     }
 
     /// Writes the scores for all labels to a row, padded with minus infinity.

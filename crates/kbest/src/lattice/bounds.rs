@@ -112,6 +112,17 @@ impl<S: Float> MatrixBounds<S> {
         Ok(())
     }
 
+    /// Computes all bounds again, except the typical score.
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn renew(&mut self, anew: &impl Maxima<S>) {
+        for i in 0..self.row.len() {
+            (self.row[i], self.column[i], self.magnitudes[i]) =
+                (anew.row(i), anew.column(i), anew.row_magnitude(i));
+        }
+        (self.smallest_row, self.largest) = (Smallest::of(&self.row), S::largest(&self.row));
+        self.magnitude = S::largest(&self.magnitudes).to_f64();
+    }
+
     /// Updates the bounds after the change of one edge. Costs a few comparisons, unless the edge was the largest of its
     /// row or column and fell: then `anew`, which knows the changed edges, computes that maximum again, and if it was
     /// also the largest of all rows, they are compared again.

@@ -283,6 +283,50 @@ impl<S: Float> Edges<S> {
         self.change(0, from, to, |_| score)
     }
 
+    /// Edges in classes whose base scores may change ([`Edges::rebase`]), all of them zero: `classes[y]` is the class of a label
+    /// on either side, below `count`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a class that does not exist.
+    #[cfg(feature = "text")] // for trainers
+    pub(crate) fn rising(classes: &[u32], count: usize) -> Result<Self> {
+        let base = Base::classes(classes, classes, &vec![S::ZERO; count * count], count)?;
+        Ok(Self::from_shape(Shape::Sparse(SparseEdges::rising(classes.len(), base))))
+    }
+
+    /// Sets what one pair of labels scores beyond the base, in edges made by [`Edges::rising`]; they may be used again after
+    /// the next [`Edges::rebase`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other edges, [`Error::LabelOutOfRange`].
+    #[cfg(feature = "text")] // for trainers
+    pub(crate) fn set_beyond(&mut self, from: LabelId, to: LabelId, score: S) -> Result<()> {
+        let labels = self.labels();
+        if let Some(&label) = [from, to].iter().find(|&&y| y as usize >= labels) {
+            let what = "edge to change".into();
+            return Err(Error::LabelOutOfRange { what, label: label.into(), labels });
+        }
+        match &mut self.shape {
+            Shape::Sparse(edges) => edges.set_beyond(from as usize, to as usize, score),
+            _ => return Err(Error::shape("edges to change", "edges in classes", "other edges")),
+        }
+        Ok(())
+    }
+
+    /// Replaces the base scores of edges in classes, row by row, and moves every exception by the same amount. Afterwards
+    /// bounds are as if the edges had just been made, except for [`BoundsView::typical`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other edges or another number of scores; [`Error::IllegalScore`] if a sum is not finite.
+    #[cfg(feature = "text")] // for trainers
+    pub(crate) fn rebase(&mut self, base: &[S]) -> Result<()> {
+        self.degenerate.iter_mut().for_each(|made| drop(made.take()));
+        match &mut self.shape {
+            Shape::Sparse(edges) => edges.rebase(base),
+            _ => Err(Error::shape("edges to change", "edges in classes", "other edges")),
+        }
+    }
+
     /// Rejects edges that consist of several matrices.
     fn one_matrix(&self) -> Result<()> {
         match &self.shape {

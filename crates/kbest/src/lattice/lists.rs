@@ -66,6 +66,15 @@ impl<S: Float> Lists<S> {
         (&self.labels[range.clone()], &self.scores[range])
     }
 
+    /// The scores of list `i`, in the order of its labels, to be changed.
+    #[inline]
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn scores_mut(&mut self, i: usize) -> (&[u32], &mut [S]) {
+        let Place { start, length, .. } = self.places[i];
+        let range = start..start + length as usize;
+        (&self.labels[range.clone()], &mut self.scores[range])
+    }
+
     /// The score of the member at index `rank` of list `i`.
     #[inline(always)]
     pub(super) fn score(&self, i: usize, rank: usize) -> S {

@@ -36,11 +36,21 @@ pub struct SparseEdges<S: Float> {
     base: Base<S>,
     rows: Lists<S>,    // exceptions by `from`, sorted by `to`
     columns: Lists<S>, // exceptions by `to`, sorted by `from`
+    #[cfg(feature = "text")] // for trainers
+    beyond: Option<Beyond<S>>,
     pub(super) bounds: MatrixBounds<S>,
     bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
     whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when first requested; or empty
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
+}
+
+/// What each exception scores beyond the base of its classes: kept if that base may change.
+#[cfg(feature = "text")] // for trainers
+#[derive(Debug, Clone)]
+struct Beyond<S> {
+    rows: Lists<S>,    // the same labels in the same order as the exceptions
+    columns: Lists<S>, // likewise
 }
 
 impl<S: Float> SparseEdges<S> {
@@ -119,6 +129,8 @@ impl<S: Float> SparseEdges<S> {
             base,
             rows,
             columns,
+            #[cfg(feature = "text")] // for trainers
+            beyond: None,
             bounds,
             bitmap: OnceLock::new(),
             whole_rows: OnceLock::new(),
@@ -158,6 +170,61 @@ impl<S: Float> SparseEdges<S> {
         self.forward.take();
         self.backward.take();
         Ok(change)
+    }
+
+    /// Edges without exceptions, over base scores that may change: see [`SparseEdges::rebase`].
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn rising(labels: usize, base: Base<S>) -> Self {
+        let empty = || Lists::new(&vec![0; labels], Vec::new(), Vec::new());
+        let beyond = Beyond { rows: empty(), columns: empty() };
+        SparseEdges { beyond: Some(beyond), ..Self::from_sorted(labels, base, std::iter::empty()) }
+    }
+
+    /// Sets what one pair scores beyond the base, of edges made for that; bounds and factors hold again after the next
+    /// [`SparseEdges::rebase`].
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn set_beyond(&mut self, p: usize, y: usize, score: S) {
+        let Some(beyond) = &mut self.beyond else { return };
+        let listed = beyond.rows.find(p, y as u32).is_some();
+        let kept = (score != S::ZERO).then_some(score);
+        beyond.rows.set(p, y as u32, kept);
+        beyond.columns.set(y, p as u32, kept);
+        let whole = kept.map(|score| self.base.at(p, y) + score);
+        self.rows.set(p, y as u32, whole);
+        self.columns.set(y, p as u32, whole);
+        if let Some(Some(bitmap)) = self.bitmap.get_mut()
+            && listed != kept.is_some()
+        {
+            bitmap.toggle(p, y);
+        }
+    }
+
+    /// Replaces the base scores, by class, and with them every exception that was set as what it has beyond its base.
+    /// Costs time in proportion to the pairs of classes, the exceptions and the labels.
+    #[cfg(feature = "text")] // for trainers
+    pub(super) fn rebase(&mut self, base: &[S]) -> Result<()> {
+        self.base.replace(base)?;
+        let mut finite = true;
+        if let Some(beyond) = &self.beyond {
+            for i in 0..self.labels {
+                let (to, scores) = self.rows.scores_mut(i);
+                self.base.add_to_row(i, to, beyond.rows.list(i).1, scores);
+                let is_finite = |score: &S| score.is_legal() & !score.is_forbidden();
+                finite &= scores.iter().fold(true, |all, score| all & is_finite(score));
+                let (from, scores) = self.columns.scores_mut(i);
+                self.base.add_to_column(i, from, beyond.columns.list(i).1, scores);
+            }
+        }
+        if !finite {
+            let what = "the sum of the weights of an edge".into();
+            return Err(Error::IllegalScore { what, value: f64::INFINITY });
+        }
+        let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
+        self.bounds.renew(&maxima);
+        self.whole_rows.take();
+        self.forward.take();
+        self.backward.take();
+        Ok(())
     }
 
     /// Writes a row or column out, padded: the base, then the exceptions.
@@ -280,7 +347,7 @@ impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
 
     /// The base counts whether or not an edge has it, so there is no need to check.
     fn row_magnitude(&self, p: usize) -> S {
-        magnitude_of_legal(self.rows.list(p).1).larger(self.base.row(p).magnitude())
+        magnitude_of_legal(self.rows.list(p).1).larger(self.base.row_magnitude(p))
     }
 }
 

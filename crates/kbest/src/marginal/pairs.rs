@@ -10,13 +10,17 @@
 //! sparse ones. [`Marginals::accumulate_edges`] computes the same numbers pair by pair. **Cost.** `T L^2`
 //! multiplications, or `T` times the exceptions; memory for one number per pair.
 //!
-//! **Accuracy.** All terms are positive. Where `z` would be too large for its type (labels that no good edge leads to)
+//! With *classes* ([`PairSums::reset_with_classes`]) the pairs of each two classes of sparse edges are summed, too: as if all
+//! had the base score, less the exceptions, which are added with their own. That costs `T` times the pairs of classes.
+//!
+//! **Accuracy.** All terms are positive. Where exceptions score far below their base, what is left of a sum of classes after
+//! they are subtracted has an error of up to `T 1e-16 exp(base - exception)`. Where `z` would be too large for its type (labels that no good edge leads to)
 //! the pairs of that step are computed one by one.
 
 use super::Marginals;
 use crate::error::{Error, Result};
 use crate::kernel::{Float, Kernels, exp_rows, padded};
-use crate::lattice::{EdgeScores, Edges, Shape};
+use crate::lattice::{EdgeScores, Edges, Shape, SparseEdges};
 
 /// If a label is reached with less than `exp` of this, its step is computed pair by pair. Far enough from the limit of
 /// `f64` that factors too small for `f64` are negligible.
@@ -32,6 +36,17 @@ pub struct PairSums {
     z: Vec<f64>,        // T - 1 rows of padded(L): of the position that each step enters
     rows: Vec<u32>,     // the steps over which a label is summed
     weights: Vec<f64>,  // and their weights
+    classes: Option<ClassProducts>,
+}
+
+/// The same sums for pairs of classes.
+#[derive(Debug, Default)]
+struct ClassProducts {
+    products: Vec<f64>, // rows (classes of origins) of `width`; exceptions count as if they were none
+    exact: Vec<f64>,    // complete, with exceptions; empty if no step needed it
+    width: usize,       // classes of targets, padded
+    x: Vec<f64>,        // T - 1 rows: the sums of `x` over the classes of origins
+    z: Vec<f64>,        // T - 1 rows of `width`
 }
 
 impl PairSums {
@@ -53,6 +68,26 @@ impl PairSums {
         self.exact.clear();
         self.products.clear();
         self.products.resize(pairs, 0.0);
+        self.classes = None;
+        Ok(())
+    }
+
+    /// The same, to sum up the pairs of classes of sparse edges as well ([`PairSums::visit_classes`]).
+    ///
+    /// # Errors
+    /// As [`PairSums::reset`].
+    pub fn reset_with_classes<S: Float>(&mut self, edges: &Edges<S>) -> Result<()> {
+        let kept = self.classes.take();
+        self.reset(edges)?;
+        if let Shape::Sparse(edges) = edges.shape() {
+            let (origins, targets) = edges.classes();
+            let mut classes = kept.unwrap_or_default();
+            classes.width = padded(targets);
+            classes.exact.clear();
+            classes.products.clear();
+            classes.products.resize(origins * classes.width, 0.0);
+            self.classes = Some(classes);
+        }
         Ok(())
     }
 
@@ -76,6 +111,9 @@ impl PairSums {
                             *sum += x[p] * z[y as usize];
                         }
                     }
+                }
+                if let Some(classes) = &mut self.classes {
+                    classes.add(edges, (x, z), width, (&mut self.rows, &mut self.weights));
                 }
             }
             _ => {
@@ -132,6 +170,35 @@ impl PairSums {
         self.exact.resize(self.products.len(), 0.0);
         let edges = marginals.lattice.edges();
         for_each_pair(edges, |i, p, y, _| self.exact[i] += weight * marginals.edge(t, p, y));
+        if let (Some(classes), Shape::Sparse(edges)) = (&mut self.classes, edges.shape()) {
+            classes.exact.resize(classes.products.len(), 0.0);
+            for (p, y) in (0..edges.labels()).flat_map(|p| (0..edges.labels()).map(move |y| (p, y))) {
+                let at = edges.origin_class(p) * classes.width + edges.target_class(y);
+                classes.exact[at] += weight * marginals.edge(t, p, y);
+            }
+        }
+    }
+
+    /// Calls `visit(c, d, sum)` for each pair of classes, after [`PairSums::reset_with_classes`]: the sum over all pairs of
+    /// labels, exceptions or not, of which the first has class `c` and the second class `d`. `edges` are those given there.
+    /// Nothing is visited if they are dense.
+    pub fn visit_classes<S: Float>(&self, edges: &Edges<S>, mut visit: impl FnMut(usize, usize, f64)) {
+        let (Some(classes), Shape::Sparse(sparse)) = (&self.classes, edges.shape()) else { return };
+        let ((origins, targets), width) = (sparse.classes(), classes.width);
+        let mut plain = classes.products.clone();
+        let mut whole = vec![0.0; plain.len()];
+        for_each_pair(edges, |i, p, y, score| {
+            let at = sparse.origin_class(p) * width + sparse.target_class(y);
+            let product = self.products[i];
+            plain[at] -= product;
+            whole[at] += if product != 0.0 { product * (score - self.offset).exp() } else { 0.0 };
+        });
+        for (c, d) in (0..origins).flat_map(|c| (0..targets).map(move |d| (c, d))) {
+            let at = c * width + d;
+            let base = sparse.class_scores()[c * sparse.class_stride() + d].to_f64();
+            let rest = if plain[at] > 0.0 { plain[at] * (base - self.offset).exp() } else { 0.0 };
+            visit(c, d, whole[at] + rest + classes.exact.get(at).copied().unwrap_or(0.0));
+        }
     }
 
     /// Calls `visit(p, y, sum)` for each pair, in ascending order: all pairs of dense edges, the exceptions of sparse
@@ -143,6 +210,43 @@ impl PairSums {
             let rest = if product != 0.0 { product * (score - self.offset).exp() } else { 0.0 };
             visit(p, y, exact + rest);
         });
+    }
+}
+
+impl ClassProducts {
+    /// Adds the products of all steps; `x` and `z` are those of labels, in rows of `padded`.
+    fn add<S: Float>(
+        &mut self,
+        edges: &SparseEdges<S>,
+        (x, z): (&[f64], &[f64]),
+        padded: usize,
+        (rows, weights): (&mut Vec<u32>, &mut Vec<f64>),
+    ) {
+        let (origins, steps) = (edges.classes().0, x.len() / padded.max(1));
+        for (factors, length) in [(&mut self.x, origins), (&mut self.z, self.width)] {
+            factors.clear();
+            factors.resize(steps * length, 0.0);
+        }
+        for step in 0..steps {
+            let at = step * padded;
+            let sums =
+                (&mut self.x[step * origins..][..origins], &mut self.z[step * self.width..][..self.width]);
+            for y in 0..edges.labels() {
+                sums.0[edges.origin_class(y)] += x[at + y];
+                sums.1[edges.target_class(y)] += z[at + y];
+            }
+        }
+        for (class, sums) in self.products.chunks_exact_mut(self.width).enumerate() {
+            rows.clear();
+            weights.clear();
+            for (step, x) in
+                (0..steps).map(|step| (step, self.x[step * origins + class])).filter(|(_, x)| *x != 0.0)
+            {
+                rows.push(step as u32);
+                weights.push(x);
+            }
+            f64::add_weighted_rows(sums, weights, rows, &self.z);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The weights of edge features: for each feature, the pairs of neighbouring labels that it favours or disfavours.
 
 use super::container::Plain;
-use super::edges_of_best_shape;
 use super::node_weights::is_finite;
+use super::{OverClasses, edges_of_best_shape};
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
 use crate::kernel::Blob;
@@ -132,8 +132,21 @@ impl EdgeWeights {
     /// # Errors
     /// [`Error::IllegalScore`] if the sum is infinite.
     pub fn sum(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
+        self.sum_over(features, None)
+    }
+
+    /// The same, added to the scores of classes of labels.
+    pub(crate) fn sum_over(
+        &self,
+        features: &[FeatureId],
+        over: Option<OverClasses<'_, f32>>,
+    ) -> Result<Edges<f32>> {
         if let [feature] = features {
-            return edges_of_best_shape(self.labels, self.pairs(*feature).iter().map(EdgeWeight::triple));
+            return edges_of_best_shape(
+                self.labels,
+                over,
+                self.pairs(*feature).iter().map(EdgeWeight::triple),
+            );
         }
         let mut pairs: Vec<EdgeWeight> = features.iter().flat_map(|&id| self.pairs(id)).copied().collect();
         pairs.sort_by_key(|pair| (pair.from, pair.to)); // stable: added in the order of the features
@@ -144,6 +157,6 @@ impl EdgeWeights {
             }
             same
         });
-        edges_of_best_shape(self.labels, pairs.iter().map(EdgeWeight::triple))
+        edges_of_best_shape(self.labels, over, pairs.iter().map(EdgeWeight::triple))
     }
 }

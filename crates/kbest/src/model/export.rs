@@ -88,14 +88,19 @@ impl Model {
     /// for `node` and `edge`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Argument`] for a dual model; [`Error::Shape`] for more than two billion labels, or if the texts about the model are too long
-    /// for a header; [`Error::Data`] if the model is checked while it is used, and damaged.
+    /// [`Error::Io`]; [`Error::Argument`] for a dual model, or one with weights between parts of labels; [`Error::Shape`] for more than two
+    /// billion labels, or if the texts about the model are too long for a header; [`Error::Data`] if the model is checked while it is used,
+    /// and damaged.
     pub fn to_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         if i32::try_from(self.labels().len()).is_err() {
             return Err(Error::shape("labels of a safetensors file", "at most 2^31", self.labels().len()));
         }
         if self.support().is_some() {
             return Err(Error::argument("model to export", "weights", "support tokens"));
+        }
+        if self.agreement().is_some() {
+            let expected = "weights of features alone";
+            return Err(Error::argument("model to export", expected, "weights between parts of labels"));
         }
         let tensors = self.tensors();
         self.undamaged()?; // rather than a file without what is damaged

@@ -16,7 +16,7 @@ use super::container::{Container, ContainerWriter, Kind};
 use super::segment_file;
 use super::support::{self, Support};
 use super::text_format;
-use super::{EdgeWeights, LabelParts, Model, ModelParts, NodeWeights, Voters};
+use super::{Agreement, EdgeWeights, LabelGroups, LabelParts, Model, ModelParts, NodeWeights, Voters};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
 use crate::feature::token::TokenKernel;
@@ -59,6 +59,8 @@ pub(super) const START: &str = "start";
 pub(super) const END: &str = "end";
 const VOTERS: &str = "voters";
 const CALIBRATION: &str = "calibration";
+const AGREEMENT: [&str; 5] =
+    ["agreement", "agreement.ends", "agreement.sizes", "agreement.values", "agreement.weights"];
 const PARTS: [&str; 3] = ["label-parts.number", "label-parts.starts", "label-parts"];
 
 impl Model {
@@ -152,6 +154,9 @@ impl Model {
             writer.section(starts, parts.starts());
             writer.section(list, parts.list());
         }
+        if let Some(agreement) = self.agreement() {
+            write_agreement(&mut writer, agreement)?;
+        }
         if let Some(support) = self.support() {
             support.write(&mut writer);
         }
@@ -233,6 +238,7 @@ pub(super) fn from_container(
     let labels = read_labels(file)?;
     let wrong = |got: &str| file.error("a model", got);
     let label_parts = file.has(PARTS[0]).then(|| read_label_parts(file)).transpose()?;
+    let agreement = file.has(AGREEMENT[0]).then(|| read_agreement(file, labels.len())).transpose()?;
     let columns = label_parts.as_ref().map_or(labels.len(), LabelParts::columns);
     let nodes = NodeWeights::from_arrays(columns, file.checked(NODE_STARTS)?, file.checked(NODE_WEIGHTS)?);
     let edges = EdgeWeights::from_arrays(labels.len(), file.array(EDGE_STARTS)?, file.array(EDGE_WEIGHTS)?);
@@ -251,6 +257,7 @@ pub(super) fn from_container(
         extractor,
         label_parts,
         support,
+        agreement,
         nodes: nodes.map_err(wrong)?,
         edges: edges.map_err(wrong)?,
         start: scores(START)?,
@@ -287,7 +294,7 @@ pub(super) fn common_sections() -> Vec<&'static str> {
 
 /// The names of all sections that a model can have.
 fn known_sections() -> Vec<&'static str> {
-    [&common_sections()[..], &PARTS, &support::SECTIONS, &[VOTERS]].concat()
+    [&common_sections()[..], &PARTS, &AGREEMENT, &support::SECTIONS, &[VOTERS]].concat()
 }
 
 /// Whether nodes are scored by weights of features, and nothing else.
@@ -311,7 +318,7 @@ pub(super) fn expect_used(file: &Container) -> Result<()> {
             return Err(file.error(expected, format!("section `{section}`")));
         }
     }
-    for group in [&PARTS[..], &support::SECTIONS] {
+    for group in [&PARTS[..], &AGREEMENT, &support::SECTIONS] {
         if !file.has(group[0])
             && let Some(section) = group.iter().find(|section| file.has(section))
         {
@@ -363,6 +370,42 @@ fn read_label_parts(file: &Container) -> Result<LabelParts> {
     let parts = read_number(file, number)?;
     let (starts, list) = (file.array::<u32>(starts)?.to_vec(), file.array::<u32>(list)?.to_vec());
     LabelParts::new(parts, starts, list).map_err(|error| file.error("parts of labels", error))
+}
+
+/// The names of groups and values end to end, how many each group has, and numbers.
+fn write_agreement<'a>(writer: &mut ContainerWriter<'a>, agreement: &'a Agreement) -> Result<()> {
+    let [names, ends, sizes, values, weights] = AGREEMENT;
+    let groups = agreement.groups();
+    let all = groups
+        .named()
+        .flat_map(|(name, values)| std::iter::once(name).chain(values.iter().map(String::as_str)));
+    write_list(writer, [names, ends], all)?;
+    writer.section(sizes, groups.named().map(|(_, values)| values.len() as u32).collect::<Vec<_>>());
+    writer.section(values, groups.values());
+    writer.section(weights, agreement.weights());
+    Ok(())
+}
+
+fn read_agreement(file: &Container, labels: usize) -> Result<Agreement> {
+    let [names, ends, sizes, values, weights] = AGREEMENT;
+    let sizes = file.array::<u32>(sizes)?;
+    let mut strings = read_list(file, [names, ends])?.into_iter();
+    let mut groups = Vec::new();
+    for &size in &*sizes {
+        let name = strings.next();
+        let of_group: Vec<String> = strings.by_ref().take(size as usize).collect();
+        let named = name.filter(|_| of_group.len() == size as usize);
+        let named =
+            named.ok_or_else(|| file.error(format!("names of values in section `{names}`"), "too few"))?;
+        groups.push((named, of_group));
+    }
+    if strings.next().is_some() {
+        return Err(file.error(format!("names of values in section `{names}`"), "too many"));
+    }
+    let (values, weights) = (file.array::<u32>(values)?.to_vec(), file.array::<f32>(weights)?.to_vec());
+    let agreement =
+        LabelGroups::new(labels, groups, values).and_then(|groups| Agreement::new(groups, weights));
+    agreement.map_err(|error| file.error("weights between parts of labels", error))
 }
 
 pub(super) fn read_voters(file: &Container, section: &str) -> Result<Voters> {

@@ -37,7 +37,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 /// The characters that separate parts in the names of labels.
-const SEPARATORS: [char; 9] = ['|', '+', '_', '.', ';', '@', '/', '[', ']'];
+pub(super) const SEPARATORS: [char; 9] = ['|', '+', '_', '.', ';', '@', '/', '[', ']'];
 
 /// Which parts each label has.
 #[derive(Debug, Clone)]
@@ -188,6 +188,28 @@ impl LabelParts {
             *score = own + (sums[first as usize] + sums[second as usize]);
         }
     }
+
+    /// The transpose of [`LabelParts::spread`]: adds up, for each part, the values of the labels that have it. `parts` gets
+    /// `P` sums; `sums` is working memory.
+    ///
+    /// # Panics
+    /// If there are fewer values than labels.
+    pub fn collect<S: Float>(&self, values: &[S], parts: &mut Vec<S>, sums: &mut Vec<S>) {
+        sums.clear();
+        sums.resize(self.steps.len() + 1, S::ZERO);
+        for (&value, &[first, second]) in values[..self.labels()].iter().zip(&self.halves) {
+            sums[first as usize] += value;
+            sums[second as usize] += value;
+        }
+        parts.clear();
+        parts.resize(self.parts, S::ZERO);
+        for (i, step) in self.steps.iter().enumerate().rev() {
+            let sum = sums[i + 1];
+            let (parent, part) = (step.parent as usize, step.part as usize);
+            sums[parent] += sum;
+            parts[part] += sum;
+        }
+    }
 }
 
 /// The tree of all half lists, parents before children, and the nodes where each label's halves end.
@@ -246,6 +268,14 @@ mod tests {
                 assert_eq!(scores[y], expected);
             }
         }
+        let values: Vec<f32> = (0..6).map(|i| (1 << i) as f32).collect();
+        let mut collected = vec![];
+        parts.collect(&values, &mut collected, &mut sums);
+        for (part, &sum) in (0..).zip(&collected) {
+            let having = lists.iter().zip(&values).filter(|(list, _)| list.contains(&part));
+            assert_eq!(sum, having.map(|(_, value)| value).sum::<f32>());
+        }
+        assert_eq!(collected.len(), 4);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! weights of node features ([`NodeWeights`]: `L` numbers each, nearly all zero) and of edge features ([`EdgeWeights`]:
 //! `L x L` numbers each, nearly all zero), and optional scores of first and last labels. Labels may have
 //! [parts](LabelParts) with weights of their own: node features then have a weight for each of `L + P` columns.
+//! [Agreement] adds weights between parts of neighbouring labels to the edges.
 //! Trainers and importers build [`ModelParts`]; [`Model::new`] checks that the parts fit together and sums the edges
 //! that all steps share.
 //!
@@ -18,6 +19,7 @@
 //!
 //! **When not.** With a neural network, start from the [lattice](crate::lattice): no model is needed.
 
+mod agreement;
 mod any;
 mod boolean;
 mod bound_file;
@@ -37,6 +39,8 @@ mod text_format;
 mod voters;
 mod whole_file;
 
+pub(crate) use agreement::ClassScores;
+pub use agreement::{Agreement, COARSE, LabelGroups, MOST_CLASSES, USUAL_GROUPS};
 pub use any::AnyModel;
 pub use boolean::BooleanModel;
 pub use edge_weights::{EdgeWeight, EdgeWeights};
@@ -51,7 +55,7 @@ pub use whole_file::WholeFile;
 use crate::checked::Damage;
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
-use crate::feature::Extractor;
+use crate::feature::{Extractor, FeatureId};
 use crate::kernel::Float;
 use crate::label::{LabelId, LabelSet};
 use crate::lattice::Edges;
@@ -77,6 +81,8 @@ pub struct ModelParts {
     pub support: Option<Support>,
     /// Weights of the edge features.
     pub edges: EdgeWeights,
+    /// Weights between parts of neighbouring labels, if any.
+    pub agreement: Option<Agreement>,
     /// Scores of the first label, if the model has them.
     pub start: Option<Vec<f32>>,
     /// Scores of the last label, if the model has them.
@@ -101,6 +107,7 @@ impl ModelParts {
             nodes,
             support: None,
             edges,
+            agreement: None,
             start: None,
             end: None,
             voters: None,
@@ -115,6 +122,7 @@ impl ModelParts {
 #[derive(Debug)]
 pub struct Model {
     parts: ModelParts,
+    class_scores: Vec<f32>, // C x C: of agreement, if there is any
     shared_edges: Edges<f32>,
     damage: Vec<Arc<Damage>>, // of files that are checked while they are used: nearly always none or one
 }
@@ -166,11 +174,25 @@ impl Model {
         if let Some(voters) = &parts.voters {
             voters.check(labels, columns, parts.nodes.features(), parts.edges.features())?;
         }
-        let shared_edges = parts.edges.sum(parts.extractor.shared_edges())?;
+        if let Some(agreement) = &parts.agreement {
+            fits("labels of the weights between parts", labels, agreement.groups().labels())?;
+            if parts.voters.is_some() || parts.support.is_some() {
+                let expected = "neither voters nor support tokens";
+                return Err(Error::shape(
+                    "a model with weights between parts of labels",
+                    expected,
+                    "one of them",
+                ));
+            }
+        }
+        let class_scores = parts.agreement.as_ref().map_or_else(Vec::new, Agreement::scores);
+        let over =
+            parts.agreement.as_ref().map(|agreement| OverClasses::new(agreement.groups(), &class_scores));
+        let shared_edges = parts.edges.sum_over(parts.extractor.shared_edges(), over)?;
         let mut damage: Vec<Arc<Damage>> =
             parts.extractor.damage().chain(parts.nodes.damage()).cloned().collect();
         damage.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        Ok(Model { parts, shared_edges, damage })
+        Ok(Model { parts, class_scores, shared_edges, damage })
     }
 
     /// An error if the model, or the one that its parts come from, is checked while it is used ([`AnyModel::open`]), and
@@ -216,7 +238,21 @@ impl Model {
         &self.parts.edges
     }
 
-    /// The sum of the edge features that occur in every step.
+    /// Weights between parts of neighbouring labels, if any.
+    pub fn agreement(&self) -> Option<&Agreement> {
+        self.parts.agreement.as_ref()
+    }
+
+    /// The edges of a step that has these features.
+    ///
+    /// # Errors
+    /// [`Error::IllegalScore`] if a sum is infinite.
+    pub(crate) fn edges_of(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
+        let over = self.agreement().map(|agreement| OverClasses::new(agreement.groups(), &self.class_scores));
+        self.edges().sum_over(features, over)
+    }
+
+    /// The sum of the edge features that occur in every step, and of agreement.
     pub fn shared_edges(&self) -> &Edges<f32> {
         &self.shared_edges
     }
@@ -257,22 +293,56 @@ impl Model {
     }
 }
 
+/// Scores of pairs of classes, which the weights of pairs of labels are added to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OverClasses<'a, S> {
+    classes: &'a [u32], // L
+    count: usize,       // C
+    scores: &'a [S],    // C x C
+}
+
+impl<'a, S: Float> OverClasses<'a, S> {
+    pub(crate) fn new(groups: &'a LabelGroups, scores: &'a [S]) -> Self {
+        OverClasses { classes: groups.class_of_labels(), count: groups.classes(), scores }
+    }
+
+    fn at(&self, from: LabelId, to: LabelId) -> S {
+        let class = |y: LabelId| self.classes[y as usize] as usize;
+        self.scores[class(from) * self.count + class(to)]
+    }
+}
+
 /// Edges in the shape that suits their number: a whole matrix for few labels or many exceptions, otherwise exceptions
-/// from zero. Pairs are sorted by (from, to) and unique.
+/// from zero, or from the scores of classes. Pairs are sorted by (from, to) and unique.
 pub(crate) fn edges_of_best_shape<S: Float>(
     labels: usize,
+    over: Option<OverClasses<'_, S>>,
     pairs: impl ExactSizeIterator<Item = (LabelId, LabelId, S)>,
 ) -> Result<Edges<S>> {
+    let base = |from: LabelId, to: LabelId| over.map_or(S::ZERO, |over| over.at(from, to));
     if labels <= FEW_LABELS || pairs.len() * FEW_EXCEPTIONS >= labels * labels {
         let mut matrix = vec![S::ZERO; labels * labels];
-        pairs.for_each(|(from, to, weight)| matrix[from as usize * labels + to as usize] = weight);
+        if over.is_some() {
+            for (row, from) in matrix.chunks_exact_mut(labels).zip(0..) {
+                row.iter_mut().zip(0..).for_each(|(score, to)| *score = base(from, to));
+            }
+        }
+        for (from, to, weight) in pairs {
+            matrix[from as usize * labels + to as usize] = base(from, to) + weight;
+        }
         return Edges::dense(labels, matrix);
     }
     let (mut from, mut to, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for (p, y, weight) in pairs {
         from.push(p);
         to.push(y);
-        scores.push(weight);
+        scores.push(base(p, y) + weight);
     }
-    Edges::sparse(labels, S::ZERO, &from, &to, &scores)
+    match over {
+        None => Edges::sparse(labels, S::ZERO, &from, &to, &scores),
+        Some(over) => {
+            let exceptions = (&from[..], &to[..], &scores[..]);
+            Edges::classes(over.classes, over.classes, over.scores, over.count, exceptions)
+        }
+    }
 }

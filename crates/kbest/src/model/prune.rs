@@ -56,6 +56,7 @@ impl Model {
         .with_seen_words(old.seen_words().cloned());
         let model = Model::new(ModelParts {
             label_parts: self.label_parts().cloned(),
+            agreement: self.agreement().cloned(), // few weights, which say much
             start: self.start().map(<[f32]>::to_vec),
             end: self.end().map(<[f32]>::to_vec),
             calibration: self.calibration().cloned(),

@@ -111,7 +111,7 @@ impl RowWeights for Model {
     }
 
     fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {
-        self.edges().sum(features)
+        self.edges_of(features)
     }
 
     fn start(&self) -> Option<&[f32]> {

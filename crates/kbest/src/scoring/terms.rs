@@ -59,6 +59,8 @@ pub enum TermKind {
     Segment,
     /// An edge feature of the step to the position.
     Edge,
+    /// A pair of parts of the labels before and at the position.
+    Agreement,
     /// What a constraint adds to the step to the position, to the first or to the last label.
     Constraint,
     /// The last label.
@@ -164,6 +166,14 @@ impl<'m> Terms<'m> {
             let observed = self.model.extractor().source().has_observed_edges();
             let ids = if observed { self.features.edges(t) } else { shared };
             push_edges(self.model.edges(), ids, t, (labels[t - 1], labels[t]), &mut terms);
+            let Some(agreement) = self.model.agreement() else { continue };
+            agreement.groups().visit_pair(labels[t - 1], labels[t], |weight| {
+                let score = f64::from(agreement.weights()[weight]);
+                if score != 0.0 {
+                    let (kind, id) = (TermKind::Agreement, weight as u32);
+                    terms.push(Term { position: t, kind, id, part: 0, score });
+                }
+            });
         }
         push_borders((self.model.start(), self.model.end()), labels, &mut terms);
         self.model.undamaged()?;
@@ -190,6 +200,12 @@ impl<'m> Terms<'m> {
         match term.kind {
             TermKind::Feature | TermKind::Part => name_of(self.model.extractor().nodes(), term.id),
             TermKind::Edge => name_of(self.model.extractor().edges(), term.id),
+            TermKind::Agreement => {
+                let Some(agreement) = self.model.agreement() else { return String::new() };
+                let (group, from, to) = agreement.groups().describe(term.id as usize);
+                let shown = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
+                format!("{group} {}, {}", shown(from), shown(to))
+            }
             TermKind::Support => {
                 let Some(support) = self.model.support() else { return String::new() };
                 let vector = support.tokens().vector(term.id as usize);

@@ -194,6 +194,10 @@ impl<O: ?Sized + Send + Sync + 'static> Family for BooleanTrainingSet<O> {
         self.add(weights, change.parameter, change.by, f64::from(change.by) * clock)
     }
 
+    fn settle(&self, _weights: &mut BooleanWeights) -> Result<()> {
+        Ok(()) // every change is complete
+    }
+
     fn absorb(&self, weights: &mut BooleanWeights, other: &BooleanWeights, share: f32) -> Result<()> {
         for ((feature, &weight), &sum) in (0..).zip(&*other.weights).zip(&other.sums) {
             self.add(weights, feature, share * weight, f64::from(share) * sum)?;

@@ -15,7 +15,7 @@
 //! **The path of one example** through a perceptron:
 //!
 //! ```text
-//! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply
+//! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply, Family::settle
 //!                                                                                    -> Family::record (votes)
 //! after an epoch: Family::model
 //! ```
@@ -88,6 +88,13 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`crate::Error::IllegalScore`] if the sum is infinite.
     fn apply(&self, weights: &mut Self::Weights, change: Change<Self::Parameter>, clock: f64) -> Result<()>;
+
+    /// Called after all changes of an example, before the next lattice: brings up to date what is dear to update change by
+    /// change.
+    ///
+    /// # Errors
+    /// As for [`Family::apply`].
+    fn settle(&self, weights: &mut Self::Weights) -> Result<()>;
 
     /// Adds other weights and their sums, times `share`.
     ///

@@ -53,7 +53,7 @@
 //! ```
 
 use super::family::{Layout, Scope};
-use super::rows::RowLayout;
+use super::rows::{Finished, Names, RowLayout};
 use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
 use crate::error::{Error, Result};
 use crate::feature::{FeatureId, FeatureSource, Preset};
@@ -126,7 +126,8 @@ impl Hmm {
             return Err(Error::argument("features of an HMM", "the preset `hmm`", "other features"));
         }
         let labels = data.labels().len();
-        let parameters = RowLayout::new(labels, data.extractor(), data.examples(), Scope::default());
+        let parameters =
+            RowLayout::new(Names::labels(labels), data.extractor(), data.examples(), Scope::default());
         let mut parents = vec![None; data.extractor().nodes().len()];
         for Example { features, .. } in data.examples() {
             for nodes in (0..features.len()).map(|t| features.nodes(t)) {
@@ -266,7 +267,7 @@ impl Trainer for Hmm {
 
     fn model(&self) -> Result<Model> {
         let Scores { weights, start, end, .. } = self.scores();
-        let (nodes, edges) = self.parameters.finished(&weights)?;
+        let Finished { nodes, edges, .. } = self.parameters.finished(&weights)?;
         let narrow = |scores: Vec<f64>| Some(scores.into_iter().map(|score| score as f32).collect());
         let (labels, extractor) = (self.data.labels().clone(), self.data.extractor().clone());
         Model::new(ModelParts {

@@ -33,10 +33,14 @@ use super::{
 use crate::decode::Decoder;
 use crate::error::{Error, Result};
 use crate::feature::token::StandardKernel;
-use crate::model::{Model, SegmentModel};
+use crate::model::{LabelGroups, Model, SegmentModel, USUAL_GROUPS};
 use crate::segment::SegmentDecoder;
 use crate::sequence::Sequence;
 use std::sync::Arc;
+
+/// No weights between parts of neighbouring labels; those of the usual groups.
+const NONE: &str = "none";
+const USUAL: &str = "usual";
 
 /// More threads than this are taken for a slip of the finger: each has its own memory.
 pub const MOST_THREADS: usize = 1024;
@@ -101,6 +105,10 @@ impl Algorithm {
         Algorithm::Dual,
         Algorithm::Semi,
     ];
+
+    /// Those that can learn weights between parts of neighbouring labels.
+    const AGREEING: &[Algorithm] =
+        &[Algorithm::Averaged, Algorithm::Perceptron, Algorithm::Pa, Algorithm::Crf];
 
     /// Those that fit probabilities.
     const CRF: &[Algorithm] = &[Algorithm::Crf, Algorithm::SemiCrf];
@@ -216,6 +224,9 @@ pub struct Recipe {
     pub threads: Option<usize>,
     /// Perceptrons: the decoder.
     pub decoder: Option<String>,
+    /// Weights between parts of neighbouring labels: `none`, `usual`, or groups of parts joined by `+`, such as
+    /// `coarse+Case`. See [`Recipe::with_agreement`].
+    pub agreement: Option<String>,
     /// Passive-aggressive: largest correction.
     pub longest: Option<f32>,
     /// CRF: how it is fitted.
@@ -257,6 +268,7 @@ impl Default for Recipe {
             seed: 1,
             threads: None,
             decoder: None,
+            agreement: None,
             longest: None,
             optimizer: None,
             c1: None,
@@ -285,8 +297,9 @@ impl Recipe {
     /// to: `algorithm crf`, `optimizer sgd`, `loss perceptron`.
     pub fn check(&self) -> Result<()> {
         use Algorithm::{BaumWelch, Dual, Hmm, Pa};
-        let options: [(&str, bool, &[Algorithm]); 17] = [
+        let options: [(&str, bool, &[Algorithm]); 18] = [
             ("decoder", self.decoder.is_some(), Algorithm::DECODING),
+            ("agreement", self.agreement.as_deref().is_some_and(|given| given != NONE), Algorithm::AGREEING),
             ("longest", self.longest.is_some(), &[Pa]),
             ("optimizer", self.optimizer.is_some(), Algorithm::CRF),
             ("c1", self.c1.is_some(), Algorithm::CRF),
@@ -416,6 +429,7 @@ impl Recipe {
         add("seed", seeded.then(|| self.seed.to_string()));
         add("threads", shown(&self.threads).filter(|_| !Algorithm::CRF.contains(&self.algorithm)));
         add("decoder", self.decoder.clone());
+        add("agreement", self.agreement.clone());
         add("longest", shown(&self.longest));
         add("optimizer", self.optimizer.map(|optimizer| optimizer.name().to_owned()));
         add("c1", shown(&self.c1));
@@ -439,6 +453,26 @@ impl Recipe {
             }
         }
         typed
+    }
+
+    /// The data with the parts of neighbouring labels to learn weights between: none unless [`Recipe::agreement`] names them;
+    /// `usual` are the [usual groups](USUAL_GROUPS).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for groups that the labels do not have, or if there are none.
+    pub fn with_agreement(&self, data: TrainingSet) -> Result<TrainingSet> {
+        let groups = match self.agreement.as_deref() {
+            Some(NONE) | None => None,
+            Some(USUAL) => {
+                let missing = || {
+                    let expected = format!("labels that differ in one of {}", USUAL_GROUPS.join(", "));
+                    Error::argument("agreement", expected, "none")
+                };
+                Some(LabelGroups::usual(data.labels()).ok_or_else(missing)?)
+            }
+            Some(names) => LabelGroups::from_names(data.labels(), &names.split('+').collect::<Vec<_>>())?,
+        };
+        data.with_agreement(groups)
     }
 
     /// The trainer for sequences without labels.

@@ -12,7 +12,7 @@ use kbest::feature::token::StandardKernel;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::marginal::Calibration;
 use kbest::model::{
-    BooleanModel, EdgeWeight, EdgeWeights, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
+    BooleanModel, EdgeWeight, EdgeWeights, LabelGroups, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
 };
 use kbest::random::Random;
 use kbest::scoring::Scorer;
@@ -62,6 +62,10 @@ fn trained(source: FeatureSource, parts: bool, averaging: Averaging) -> Model {
     let valued = source == FeatureSource::Items;
     let data = TrainingSet::new(&sequences(60, valued), source, 1).unwrap().with_label_parts(parts);
     assert_eq!(data.label_parts().is_some(), parts);
+    learned(data, averaging)
+}
+
+fn learned(data: TrainingSet, averaging: Averaging) -> Model {
     let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
     let mut trainer = Perceptron::new(Arc::new(data), options).unwrap();
     (0..4).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
@@ -391,6 +395,31 @@ fn rows_with_label_parts() {
     for template_text in [SHARED, OBSERVED] {
         cross(&rows("parts", template(template_text), true, Averaging::Final), true);
         cross(&rows("parts", template(template_text), true, Averaging::Voted), true);
+    }
+}
+
+/// Weights between types and between numbers of neighbouring labels.
+fn agreeing(text: &str, parts: bool) -> Kind<Model> {
+    let data = TrainingSet::new(&sequences(60, false), template(text), 1).unwrap().with_label_parts(parts);
+    let name = |name: &str| name.to_owned();
+    let groups =
+        vec![(name("type"), vec![name("X"), name("Y")]), (name("number"), vec![name("s"), name("p")])];
+    let values = data.labels().names().flat_map(|label| {
+        let kind = if label.contains("-X") { 1 } else { 2 * u32::from(label.contains("-Y")) };
+        [kind, if label.ends_with('s') { 1 } else { 2 }]
+    });
+    let groups = LabelGroups::new(data.labels().len(), groups, values.collect()).unwrap();
+    let model = learned(data.with_agreement(Some(groups)).unwrap(), Averaging::Final);
+    assert!(model.agreement().unwrap().weights().iter().any(|&weight| weight != 0.0));
+    let labels = model.labels().clone();
+    let name = format!("agreement, {text:?}, parts: {parts}");
+    Kind { name, model: Arc::new(model), labels, inputs: sequences(12, false), members: vec![] }
+}
+
+#[test]
+fn rows_with_agreement() {
+    for (text, parts) in [(SHARED, false), (SHARED, true), (OBSERVED, true)] {
+        cross(&agreeing(text, parts), true);
     }
 }
 

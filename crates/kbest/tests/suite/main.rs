@@ -5,6 +5,7 @@
 
 mod common;
 
+mod agreement;
 mod auto;
 mod beam;
 mod boolean;

@@ -3,7 +3,10 @@
 use super::*;
 use crate::feature::FeatureSource;
 use crate::feature::boolean::{BooleanFeatures, Observation};
+use crate::label::LabelSet;
+use crate::model::LabelGroups;
 use crate::random::Random;
+use crate::scoring::rows::{self, ScoreBuffer};
 use crate::sequence::Sequence;
 use crate::template::Template;
 use crate::train::rows::RowLayout;
@@ -93,6 +96,52 @@ fn gradients_are_differences_of_the_loss() {
     for (kind, labels, all) in KINDS.into_iter().flat_map(|kind| [(kind, 3, false), (kind, 4, true)]) {
         let data = data(kind, labels, 12, 7);
         check_gradient(&*data, &layout(&data, all), &format!("{kind:?}"));
+    }
+}
+
+/// Labels with parts, and weights between parts of neighbours: a matrix, edges in classes, edges that depend on the input.
+#[test]
+fn gradients_of_label_parts_and_agreement_are_differences_of_the_loss() {
+    for (kind, labels, sequences) in
+        [(Kind::Template, 9, 12), (Kind::ObservedEdges, 6, 6), (Kind::TwoSharedEdges, 100, 60)]
+    {
+        let data = data(kind, labels, sequences, 7);
+        let name = |y: usize| format!("{}|Case={}|Number={}", ["N", "V"][y % 2], y % 5, y % 3);
+        let named = LabelSet::from_names((0..data.labels().len()).map(|y| format!("{}|x={y}", name(y))));
+        let (extractor, examples) = (data.extractor().clone(), data.examples().to_vec());
+        let data = TrainingSet::of_examples(named, extractor, examples).with_label_parts(true);
+        let groups = LabelGroups::usual(data.labels());
+        let data = data.with_agreement(groups).unwrap();
+        assert!(data.label_parts().is_some() && data.agreement().unwrap().names().len() == 3);
+        assert_eq!(data.labels().len() > 64, labels > 64, "in classes, or a matrix");
+        let layout = layout(&data, false);
+        let mut random = Random::new(3);
+        let mut w: Vec<f64> = (0..layout.len()).map(|_| random.unit() * 2.0 - 1.0).collect();
+        let (_, gradient) = evaluate(&data, &layout, &w, 1);
+        // All weights between parts, which come last, and some of the others.
+        let between = data.agreement().unwrap().weights();
+        let step = if labels > 64 { 97 } else { 7 };
+        for i in (0..w.len() - between).step_by(step).chain(w.len() - between..w.len()) {
+            const STEP: f64 = 1e-4;
+            let kept = w[i];
+            w[i] = kept + STEP;
+            let up = evaluate(&data, &layout, &w, 1).0;
+            w[i] = kept - STEP;
+            let down = evaluate(&data, &layout, &w, 1).0;
+            w[i] = kept;
+            let expected = (up - down) / (2.0 * STEP);
+            assert!((gradient[i] - expected).abs() < 1e-5, "{kind:?}, {i}: {} {expected}", gradient[i]);
+        }
+        // The model scores as the point does.
+        let (model, point) = (data.model_at(&layout, &w).unwrap(), data.point(&layout, &w).unwrap());
+        for example in data.examples() {
+            let (mut single, mut double) = (ScoreBuffer::new(), ScoreBuffer::new());
+            let single = rows::lattice(&model, &example.features, &mut single).unwrap();
+            let double = rows::lattice(&point, &example.features, &mut double).unwrap();
+            let scores =
+                (single.path_score(&example.gold).unwrap(), double.path_score(&example.gold).unwrap());
+            assert!((f64::from(scores.0) - scores.1).abs() < 1e-4);
+        }
     }
 }
 

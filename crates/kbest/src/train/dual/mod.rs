@@ -272,6 +272,10 @@ impl Family for DualTrainingSet {
         weights.keep_to_budget(self)
     }
 
+    fn settle(&self, _weights: &mut DualWeights) -> Result<()> {
+        Ok(()) // every change is complete
+    }
+
     fn absorb(&self, weights: &mut DualWeights, other: &DualWeights, share: f32) -> Result<()> {
         weights.absorb(other, f64::from(share))?;
         weights.keep_to_budget(self)

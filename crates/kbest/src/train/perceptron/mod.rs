@@ -207,6 +207,7 @@ pub(super) fn learn<F: Family>(
                     data.record(voters, change);
                 }
             }
+            data.settle(weights)?;
         }
         let positions = positions(data, example);
         tally.join(Tally { sequences: 1, wrong_sequences: usize::from(wrong > 0), tokens: positions, wrong });

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Frozen};
 use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
-use crate::model::LabelParts;
+use crate::model::{LabelGroups, LabelParts};
 use crate::sequence::Sequence;
 
 /// One sequence.
@@ -22,6 +22,7 @@ pub struct Example {
 pub struct TrainingSet {
     labels: LabelSet,
     label_parts: Option<LabelParts>,
+    agreement: Option<LabelGroups>,
     extractor: Extractor,
     examples: Vec<Example>,
     tokens: usize,
@@ -85,7 +86,8 @@ impl TrainingSet {
     ) -> Self {
         let tokens = examples.iter().map(|example| example.gold.len()).sum();
         let with_parts = extractor.source().wants_label_parts();
-        TrainingSet { labels, label_parts: None, extractor, examples, tokens }.with_label_parts(with_parts)
+        let data = TrainingSet { labels, label_parts: None, agreement: None, extractor, examples, tokens };
+        data.with_label_parts(with_parts)
     }
 
     /// Names of the labels.
@@ -103,6 +105,23 @@ impl TrainingSet {
     /// The parts of labels to learn weights for.
     pub fn label_parts(&self) -> Option<&LabelParts> {
         self.label_parts.as_ref()
+    }
+
+    /// Whether trainers also learn weights between parts of neighbouring labels, of these [groups](LabelGroups).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for groups of another number of labels.
+    pub fn with_agreement(mut self, groups: Option<LabelGroups>) -> Result<Self> {
+        if let Some(groups) = groups.as_ref().filter(|groups| groups.labels() != self.labels.len()) {
+            return Err(Error::shape("labels of the groups", self.labels.len(), groups.labels()));
+        }
+        self.agreement = groups;
+        Ok(self)
+    }
+
+    /// The groups of parts to learn weights between.
+    pub fn agreement(&self) -> Option<&LabelGroups> {
+        self.agreement.as_ref()
     }
 
     /// From sequences to features.

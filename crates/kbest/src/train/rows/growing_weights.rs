@@ -6,14 +6,17 @@
 //! is `weight - sum / clock`, with no work for weights that do not change.
 //!
 //! **Cost.** A row is contiguous, so scoring is as in a finished model; a row that outgrows its space moves to the end,
-//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds.
+//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds. With weights between
+//! parts of neighbouring labels a change touches thousands of edges, so they are brought up to date after all changes of an
+//! example ([`GrowingWeights::settle`]), by passes over the pairs of classes and the pairs of labels that have weights.
 
 use super::{RowParameter, TrainingSet};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::label::LabelId;
 use crate::lattice::Edges;
-use crate::model::{EdgeWeight, EdgeWeights, LabelParts, NodeWeights, NodeWeightsBuilder};
+use crate::model::{Agreement, ClassScores, EdgeWeight, EdgeWeights, LabelGroups, LabelParts, OverClasses};
+use crate::model::{NodeWeights, NodeWeightsBuilder};
 use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
@@ -45,7 +48,7 @@ struct Entry {
 }
 
 /// A weight and the sum of its changes, each times the clock.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Averaged {
     weight: f32,
     sum: f64,
@@ -78,8 +81,17 @@ pub struct GrowingWeights {
     edges: Vec<Pairs>,      // one per edge feature
     shared: Vec<FeatureId>, // edge features that every step has
     shared_edges: Edges<f32>,
+    agreement: Option<Agreeing>,
     observed: bool,   // whether edges depend on the input
     may_repeat: bool, // whether a label may follow itself
+}
+
+/// Weights between parts of neighbouring labels.
+#[derive(Debug)]
+struct Agreeing {
+    weights: Vec<Averaged>,
+    scores: ClassScores<f32>,
+    settled: bool, // whether the edges of all steps have all changes
 }
 
 /// How many weights there may be.
@@ -87,6 +99,7 @@ pub struct GrowingWeights {
 pub(in crate::train) struct Size<'a> {
     pub(in crate::train) labels: usize,
     pub(in crate::train) label_parts: Option<&'a LabelParts>,
+    pub(in crate::train) agreement: Option<&'a LabelGroups>,
     pub(in crate::train) columns: usize, // of node features
     pub(in crate::train) nodes: usize,
     pub(in crate::train) edges: usize,
@@ -102,6 +115,7 @@ impl GrowingWeights {
         Self::of_size(Size {
             labels,
             label_parts,
+            agreement: data.agreement(),
             columns: label_parts.map_or(labels, LabelParts::columns),
             nodes: extractor.nodes().len(),
             edges: extractor.edges().len(),
@@ -114,7 +128,15 @@ impl GrowingWeights {
     /// All weights zero.
     pub(in crate::train) fn of_size(size: Size<'_>) -> Result<Self> {
         let Size { labels, may_repeat, .. } = size;
-        let mut shared_edges = EdgeWeights::new(labels, [vec![]])?.sum(&[0])?;
+        let mut shared_edges = match size.agreement {
+            Some(groups) => Edges::rising(groups.class_of_labels(), groups.classes())?,
+            None => EdgeWeights::new(labels, [vec![]])?.sum(&[0])?,
+        };
+        let agreement = size.agreement.map(|groups| Agreeing {
+            weights: vec![Averaged::default(); groups.weights()],
+            scores: ClassScores::new(groups),
+            settled: true,
+        });
         if !may_repeat {
             forbid_repeats(&mut shared_edges)?;
         }
@@ -130,6 +152,7 @@ impl GrowingWeights {
             edges: vec![Pairs::default(); size.edges],
             shared: size.shared.to_vec(),
             shared_edges,
+            agreement,
             observed: size.observed,
             may_repeat,
         })
@@ -149,7 +172,11 @@ impl GrowingWeights {
                 self.add_edge_sum(feature, from, to, share * weight, f64::from(share) * sum)?;
             }
         }
-        Ok(())
+        let between = other.agreement.iter().flat_map(|other| &other.weights).enumerate();
+        for (weight, averaged) in between.filter(|(_, averaged)| **averaged != Averaged::default()) {
+            self.add_agreement_sum(weight, share * averaged.weight, f64::from(share) * averaged.sum);
+        }
+        self.settle()
     }
 
     /// The weights of a row with their sums.
@@ -179,6 +206,8 @@ impl GrowingWeights {
             state.list(keys.iter().map(|&(from, to)| u64::from(from) << 32 | u64::from(to)));
             keys.iter().for_each(|key| pairs[key].save(state));
         }
+        let between = self.agreement.iter().flat_map(|agreement| &agreement.weights);
+        between.for_each(|averaged| averaged.save(state));
     }
 
     /// Reads what [`GrowingWeights::save`] wrote.
@@ -207,6 +236,11 @@ impl GrowingWeights {
                 weights.add_edge_sum(feature, from, to, weight, sum)?;
             }
         }
+        for i in 0..weights.agreement.as_ref().map_or(0, |agreement| agreement.weights.len()) {
+            let Averaged { weight, sum } = Averaged::restore(state)?;
+            weights.add_agreement_sum(i, weight, sum);
+        }
+        weights.settle()?;
         Ok(weights)
     }
 
@@ -218,8 +252,31 @@ impl GrowingWeights {
             RowParameter::Edge { feature, from, to } => {
                 self.add_edge_sum(feature, from, to, change, change_of_sum)?;
             }
+            RowParameter::Agreement { weight } => {
+                self.add_agreement_sum(weight as usize, change, change_of_sum);
+            }
         }
         Ok(())
+    }
+
+    fn add_agreement_sum(&mut self, weight: usize, change: f32, change_of_sum: f64) {
+        let Some(agreement) = &mut self.agreement else { return };
+        let averaged = &mut agreement.weights[weight];
+        averaged.weight += change;
+        averaged.sum += change_of_sum;
+        agreement.scores.set(weight, averaged.weight);
+        agreement.settled = false;
+    }
+
+    /// Brings the edges of all steps up to date, where that waits for the last of several changes.
+    pub(in crate::train) fn settle(&mut self) -> Result<()> {
+        match &mut self.agreement {
+            Some(agreement) if !agreement.settled => {
+                agreement.settled = true;
+                self.shared_edges.rebase(agreement.scores.update())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn add_sum(&mut self, feature: FeatureId, column: u32, change: f32, change_of_sum: f64) {
@@ -289,16 +346,20 @@ impl GrowingWeights {
             // From the weights alone, so that the edges of a resumed run are the same to the last bit.
             let weight =
                 |id: &FeatureId| self.edges[*id as usize].get(&(from, to)).map(|averaged| averaged.weight);
-            self.shared_edges.set(from, to, self.shared.iter().filter_map(weight).sum())?;
+            let sum = self.shared.iter().filter_map(weight).sum();
+            match &mut self.agreement {
+                Some(agreement) => {
+                    self.shared_edges.set_beyond(from, to, sum)?;
+                    agreement.settled = false;
+                }
+                None => self.shared_edges.set(from, to, sum)?,
+            }
         }
         Ok(())
     }
 
     /// The current weights, or their average up to `clock`.
-    pub(in crate::train) fn finished(
-        &self,
-        average_up_to: Option<f64>,
-    ) -> Result<(NodeWeights, EdgeWeights)> {
+    pub(in crate::train) fn finished(&self, average_up_to: Option<f64>) -> Result<Finished> {
         let value = |weight: f32, sum: f64| match average_up_to {
             Some(clock) => (f64::from(weight) - sum / clock) as f32,
             None => weight,
@@ -321,8 +382,24 @@ impl GrowingWeights {
             });
             pairs.collect()
         });
-        Ok((nodes.finish(), EdgeWeights::new(self.labels, edges)?))
+        let agreement = self.agreement.as_ref().map(|agreement| {
+            let weights = agreement.weights.iter().map(|averaged| value(averaged.weight, averaged.sum));
+            Agreement::new(agreement.scores.groups().clone(), weights.collect())
+        });
+        Ok(Finished {
+            nodes: nodes.finish(),
+            edges: EdgeWeights::new(self.labels, edges)?,
+            agreement: agreement.transpose()?,
+        })
     }
+}
+
+/// Weights in the form that a model stores.
+#[derive(Debug)]
+pub(in crate::train) struct Finished {
+    pub(in crate::train) nodes: NodeWeights,
+    pub(in crate::train) edges: EdgeWeights,
+    pub(in crate::train) agreement: Option<Agreement>,
 }
 
 /// Forbids every label to follow itself.
@@ -364,7 +441,9 @@ impl RowWeights for GrowingWeights {
             pairs.map(|(&(from, to), averaged)| EdgeWeight { from, to, weight: averaged.weight }).collect()
         };
         let weights = EdgeWeights::new(self.labels, features.iter().map(|&id| of(id)))?;
-        let mut edges = weights.sum(&(0..features.len() as FeatureId).collect::<Vec<_>>())?;
+        let scores = self.agreement.as_ref().map(|agreement| &agreement.scores);
+        let over = scores.map(|scores| OverClasses::new(scores.groups(), scores.scores()));
+        let mut edges = weights.sum_over(&(0..features.len() as FeatureId).collect::<Vec<_>>(), over)?;
         if !self.may_repeat {
             forbid_repeats(&mut edges)?;
         }

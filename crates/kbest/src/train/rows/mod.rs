@@ -11,20 +11,20 @@ mod point;
 
 pub use data::{Example, TrainingSet};
 pub use growing_weights::GrowingWeights;
-pub(in crate::train) use growing_weights::Size;
+pub(in crate::train) use growing_weights::{Finished, Size};
 pub use layout::RowLayout;
-pub(in crate::train) use layout::lists;
+pub(in crate::train) use layout::{Names, lists};
 pub(in crate::train) use observed::Observed;
 pub use point::{RowPoint, RowSums};
 
 use super::family::{Differentiable, Family, Scope, Tally};
 use super::structure::Positions;
 use super::{Averaging, Change, Update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
-use crate::model::{LabelParts, Model, ModelParts, Voters, VotersBuilder};
+use crate::model::{LabelGroups, LabelParts, Model, ModelParts, Voters, VotersBuilder};
 use crate::scoring::rows::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 
@@ -47,6 +47,11 @@ pub enum RowParameter {
         /// The label after.
         to: LabelId,
     },
+    /// Of parts of neighbouring labels.
+    Agreement {
+        /// Its number: see [`LabelGroups::describe`].
+        weight: u32,
+    },
 }
 
 impl Family for TrainingSet {
@@ -68,8 +73,14 @@ impl Family for TrainingSet {
         self.examples()[example].weight
     }
 
-    fn accept(&self, _averaging: Averaging, _update: Update) -> Result<()> {
-        Ok(())
+    fn accept(&self, averaging: Averaging, _update: Update) -> Result<()> {
+        match self.agreement() {
+            Some(_) if averaging == Averaging::Voted => {
+                let expected = "a perceptron that does not vote, for weights between parts of labels";
+                Err(Error::argument("algorithm", expected, "voted"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn zero(&self) -> Result<GrowingWeights> {
@@ -87,10 +98,17 @@ impl Family for TrainingSet {
 
     fn difference(&self, example: usize, answer: &[LabelId], changes: &mut Vec<Change<RowParameter>>) {
         difference(&self.examples()[example], answer, self.label_parts(), changes);
+        if let Some(groups) = self.agreement() {
+            agreement_difference(&self.examples()[example].gold, answer, groups, changes);
+        }
     }
 
     fn apply(&self, weights: &mut GrowingWeights, change: Change<RowParameter>, clock: f64) -> Result<()> {
         weights.add(change.parameter, change.by, clock)
+    }
+
+    fn settle(&self, weights: &mut GrowingWeights) -> Result<()> {
+        weights.settle()
     }
 
     fn absorb(&self, weights: &mut GrowingWeights, other: &GrowingWeights, share: f32) -> Result<()> {
@@ -101,6 +119,7 @@ impl Family for TrainingSet {
         match parameter {
             RowParameter::Node { feature, column } => voters.change_node(feature, column, by),
             RowParameter::Edge { feature, from, to } => voters.change_edge(feature, from, to, by),
+            RowParameter::Agreement { .. } => unreachable!("`accept` refuses to vote on these"),
         }
     }
 
@@ -118,10 +137,11 @@ impl Family for TrainingSet {
         average_up_to: Option<f64>,
         voters: Option<Voters>,
     ) -> Result<Model> {
-        let (nodes, edges) = weights.finished(average_up_to)?;
+        let Finished { nodes, edges, agreement } = weights.finished(average_up_to)?;
         let (labels, extractor) = (self.labels().clone(), self.extractor().clone());
         let label_parts = self.label_parts().cloned();
-        Model::new(ModelParts { label_parts, voters, ..ModelParts::new(labels, extractor, nodes, edges) })
+        let parts = ModelParts::new(labels, extractor, nodes, edges);
+        Model::new(ModelParts { label_parts, agreement, voters, ..parts })
     }
 }
 
@@ -162,13 +182,34 @@ fn difference(
     }
 }
 
+/// The pairs of parts of the right labels, minus those of an answer. Pairs that both have would gain and lose the same.
+fn agreement_difference(
+    gold: &[LabelId],
+    answer: &[LabelId],
+    groups: &LabelGroups,
+    changes: &mut Vec<Change<RowParameter>>,
+) {
+    for t in 1..answer.len() {
+        if (gold[t - 1], gold[t]) == (answer[t - 1], answer[t]) {
+            continue;
+        }
+        let (right, wrong) = (groups.of_pair(gold[t - 1], gold[t]), groups.of_pair(answer[t - 1], answer[t]));
+        for (right, wrong) in right.into_iter().zip(wrong).filter(|(right, wrong)| right != wrong) {
+            for (weight, by) in [(right, 1.0), (wrong, -1.0)] {
+                let parameter = RowParameter::Agreement { weight: weight as u32 };
+                changes.push(Change { parameter, by });
+            }
+        }
+    }
+}
+
 impl Differentiable for TrainingSet {
     type Layout = RowLayout;
     type Point<'a> = RowPoint<'a>;
     type Sums = RowSums;
 
     fn layout(&self, scope: Scope) -> RowLayout {
-        RowLayout::new(self.labels().len(), self.extractor(), self.examples(), scope)
+        RowLayout::new(Names::of(self), self.extractor(), self.examples(), scope)
     }
 
     fn visit_rows(&self, layout: &RowLayout, example: usize, mut visit: impl FnMut(usize)) {
@@ -177,6 +218,7 @@ impl Differentiable for TrainingSet {
             features.nodes(t).iter().for_each(|&feature| visit(layout.row_of_node(feature)));
             features.edges(t).iter().for_each(|&feature| visit(layout.row_of_edge(feature)));
         }
+        layout.row_of_agreement().into_iter().for_each(visit);
     }
 
     fn add_gold(&self, layout: &RowLayout, example: usize, scale: f64, vector: &mut [f64]) {
@@ -206,7 +248,9 @@ impl Differentiable for TrainingSet {
     }
 
     fn model_at(&self, layout: &RowLayout, vector: &[f64]) -> Result<Model> {
-        let (nodes, edges) = layout.finished(vector)?;
-        Model::new(ModelParts::new(self.labels().clone(), self.extractor().clone(), nodes, edges))
+        let Finished { nodes, edges, agreement } = layout.finished(vector)?;
+        let label_parts = layout.label_parts().cloned();
+        let parts = ModelParts::new(self.labels().clone(), self.extractor().clone(), nodes, edges);
+        Model::new(ModelParts { label_parts, agreement, ..parts })
     }
 }

@@ -5,9 +5,9 @@ use super::layout::{RowLayout, Shared};
 use crate::error::Result;
 use crate::feature::FeatureId;
 use crate::label::LabelId;
-use crate::lattice::Edges;
+use crate::lattice::{Edges, Shape};
 use crate::marginal::{MarginalScratch, Marginals, PairSums};
-use crate::model::{LabelParts, edges_of_best_shape};
+use crate::model::{ClassScores, LabelParts, OverClasses, edges_of_best_shape};
 use crate::scoring::rows::{self, RowWeights, ScoreBuffer};
 use crate::train::family::{Tally, judged};
 
@@ -16,19 +16,25 @@ use crate::train::family::{Tally, judged};
 pub struct RowPoint<'a> {
     pub(super) layout: &'a RowLayout,
     vector: &'a [f64],
+    class_scores: Vec<f64>, // C x C: of agreement, if there is any
     shared: Option<Edges<f64>>,
 }
 
 impl<'a> RowPoint<'a> {
     pub(super) fn new(layout: &'a RowLayout, vector: &'a [f64]) -> Result<Self> {
+        let between = vector[layout.agreement_range()].iter().copied();
+        let groups = layout.agreement();
+        let class_scores = groups.map_or_else(Vec::new, |groups| ClassScores::of(groups, between));
+        let over = groups.map(|groups| OverClasses::new(groups, &class_scores));
         let shared = layout.shared().map(|shared| {
             let mut sums = vec![0.0; shared.pairs.len()];
             shared.weights.iter().for_each(|&(slot, place)| sums[slot as usize] += vector[place]);
             // Zero weights stay exceptions, so that the expectations of all pairs with a weight are computed.
             let triples = shared.pairs.iter().zip(&sums).map(|(&(from, to), &sum)| (from, to, sum));
-            edges_of_best_shape(layout.labels, triples)
+            edges_of_best_shape(layout.labels, over, triples)
         });
-        Ok(RowPoint { layout, vector, shared: shared.transpose()? })
+        let shared = shared.transpose()?;
+        Ok(RowPoint { layout, vector, class_scores, shared })
     }
 }
 
@@ -38,7 +44,7 @@ impl RowWeights<f64> for RowPoint<'_> {
     }
 
     fn label_parts(&self) -> Option<&LabelParts> {
-        None // a layout has weights only of labels
+        self.layout.label_parts()
     }
 
     #[inline]
@@ -47,8 +53,10 @@ impl RowWeights<f64> for RowPoint<'_> {
     }
 
     #[inline]
-    fn add_nodes(&self, feature: FeatureId, value: f64, scores: &mut [f64]) {
-        let weights = &self.vector[self.layout.node_range(feature)];
+    fn add_nodes(&self, feature: FeatureId, value: f64, columns: &mut [f64]) {
+        let (parts, weights) = self.layout.split(feature, self.vector);
+        let (scores, of_parts) = columns.split_at_mut(self.layout.labels);
+        of_parts.iter_mut().zip(parts).for_each(|(score, weight)| *score += value * weight);
         if weights.len() == scores.len() {
             // All labels: a vector loop.
             scores.iter_mut().zip(weights).for_each(|(score, weight)| *score += value * weight);
@@ -77,7 +85,9 @@ impl RowWeights<f64> for RowPoint<'_> {
             }
             same
         });
-        edges_of_best_shape(self.layout.labels, triples.into_iter())
+        let groups = self.layout.agreement();
+        let over = groups.map(|groups| OverClasses::new(groups, &self.class_scores));
+        edges_of_best_shape(self.layout.labels, over, triples.into_iter())
     }
 
     fn start(&self) -> Option<&[f64]> {
@@ -95,11 +105,20 @@ pub struct RowSums {
     pairs: PairSums,
     scores: ScoreBuffer<f64>,
     marginals: MarginalScratch,
+    parts: PartSums,
+}
+
+/// Posteriors of the parts of labels at one position, and working memory.
+#[derive(Debug, Default)]
+struct PartSums {
+    posteriors: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 impl RowPoint<'_> {
     pub(super) fn begin(&self, sums: &mut RowSums) -> Result<()> {
         match self.shared_edges() {
+            Some(edges) if self.layout.agreement().is_some() => sums.pairs.reset_with_classes(edges),
             Some(edges) => sums.pairs.reset(edges),
             None => Ok(()),
         }
@@ -113,10 +132,13 @@ impl RowPoint<'_> {
     ) -> Result<Tally> {
         let lattice = rows::lattice(self, &example.features, &mut sums.scores)?;
         let (marginals, tally) = judged(&lattice, &example.gold, example.weight, &mut sums.marginals)?;
-        add_nodes(self.layout, example, &marginals, gradient);
+        add_nodes(self.layout, example, &marginals, &mut sums.parts, gradient);
         match self.layout.shared() {
             Some(_) => sums.pairs.add(&marginals, example.weight),
-            None => add_observed_edges(self.layout, example, &marginals, gradient),
+            None => {
+                add_observed_edges(self.layout, example, &marginals, gradient);
+                add_observed_agreement(self.layout, example, &marginals, gradient);
+            }
         }
         Ok(tally)
     }
@@ -124,11 +146,18 @@ impl RowPoint<'_> {
     pub(super) fn end(&self, sums: &RowSums, gradient: &mut [f64]) {
         if let (Some(shared), Some(edges)) = (self.layout.shared(), self.shared_edges()) {
             add_shared_edges(shared, &sums.pairs, edges, gradient);
+            add_agreement(self.layout, &sums.pairs, edges, gradient);
         }
     }
 }
 
-fn add_nodes(layout: &RowLayout, example: &Example, marginals: &Marginals<'_, f64>, gradient: &mut [f64]) {
+fn add_nodes(
+    layout: &RowLayout,
+    example: &Example,
+    marginals: &Marginals<'_, f64>,
+    parts: &mut PartSums,
+    gradient: &mut [f64],
+) {
     let features = &example.features;
     for t in 0..features.len() {
         if t + 1 < features.len() {
@@ -136,9 +165,13 @@ fn add_nodes(layout: &RowLayout, example: &Example, marginals: &Marginals<'_, f6
             features.nodes(t + 1).iter().for_each(|&feature| layout.prefetch(feature, Some(gradient)));
         }
         let posteriors = marginals.node(t);
+        if let Some(label_parts) = layout.label_parts() {
+            label_parts.collect(posteriors, &mut parts.posteriors, &mut parts.sums);
+        }
         for (i, &feature) in features.nodes(t).iter().enumerate() {
             let scale = features.values(t).map_or(example.weight, |values| example.weight * values[i]);
-            let row = &mut gradient[layout.node_range(feature)];
+            let (of_parts, row) = layout.split_mut(feature, gradient);
+            of_parts.iter_mut().zip(&parts.posteriors).for_each(|(g, posterior)| *g += scale * posterior);
             if row.len() == posteriors.len() {
                 row.iter_mut().zip(posteriors).for_each(|(g, posterior)| *g += scale * posterior);
                 continue;
@@ -164,6 +197,36 @@ fn add_observed_edges(
                 *g += example.weight * marginals.edge(t, p as usize, y as usize);
             }
         }
+    }
+}
+
+/// The same for parts of neighbouring labels: every pair of labels counts.
+fn add_observed_agreement(
+    layout: &RowLayout,
+    example: &Example,
+    marginals: &Marginals<'_, f64>,
+    gradient: &mut [f64],
+) {
+    let Some(groups) = layout.agreement() else { return };
+    let between = &mut gradient[layout.agreement_range()];
+    let labels = 0..layout.labels as LabelId;
+    for (p, y) in labels.clone().flat_map(|p| labels.clone().map(move |y| (p, y))) {
+        let steps = 1..example.features.len();
+        let sum: f64 = steps.map(|t| marginals.edge(t, p as usize, y as usize)).sum();
+        groups.visit_pair(p, y, |weight| between[weight] += example.weight * sum);
+    }
+}
+
+/// Weights between parts: of classes, or of all pairs of labels if the edges are a matrix.
+fn add_agreement(layout: &RowLayout, sums: &PairSums, edges: &Edges<f64>, gradient: &mut [f64]) {
+    let Some(groups) = layout.agreement() else { return };
+    let between = &mut gradient[layout.agreement_range()];
+    if matches!(edges.shape(), Shape::Dense(_)) {
+        sums.visit(edges, |p, y, sum| {
+            groups.visit_pair(p as LabelId, y as LabelId, |weight| between[weight] += sum);
+        });
+    } else {
+        sums.visit_classes(edges, |c, d, sum| groups.visit_classes(c, d, |weight| between[weight] += sum));
     }
 }
 

@@ -58,6 +58,7 @@ impl SegmentLayout {
                 SegmentParameter::Place(RowParameter::Edge { feature, from, to }) => {
                     pair_list.push((feature, (from, to)));
                 }
+                SegmentParameter::Place(RowParameter::Agreement { .. }) => {} // segments have none
                 SegmentParameter::Whole { row, label } => whole_list.push((row, label)),
             }
         }
@@ -125,6 +126,7 @@ impl SegmentLayout {
             SegmentParameter::Place(RowParameter::Edge { feature, from, to }) => {
                 find(self.pairs_of(feature), &(from, to), self.edge_range(feature))
             }
+            SegmentParameter::Place(RowParameter::Agreement { .. }) => None, // segments have none
             SegmentParameter::Whole { row, label } => find(self.whole_of(row), &label, self.whole_range(row)),
         }
     }

@@ -194,6 +194,10 @@ impl Family for SegmentTrainingSet {
         weights.add(change.parameter, change.by, clock)
     }
 
+    fn settle(&self, _weights: &mut SegmentWeights) -> Result<()> {
+        Ok(()) // every change is complete
+    }
+
     fn absorb(&self, weights: &mut SegmentWeights, other: &SegmentWeights, share: f32) -> Result<()> {
         weights.absorb(other, share)
     }

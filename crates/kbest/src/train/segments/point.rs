@@ -173,7 +173,7 @@ impl RowWeights<f64> for SegmentPoint<'_> {
             same
         });
         let triples = sums.into_iter().map(|((from, to), sum)| (from, to, sum));
-        allowed(edges_of_best_shape(self.layout.labels, triples)?, self.data.spelling())
+        allowed(edges_of_best_shape(self.layout.labels, None, triples)?, self.data.spelling())
     }
 
     fn start(&self) -> Option<&[f64]> {

@@ -7,7 +7,7 @@ use crate::label::LabelId;
 use crate::model::{PLACES, SegmentModel};
 use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
-use crate::train::rows::{GrowingWeights, RowParameter, Size};
+use crate::train::rows::{Finished, GrowingWeights, RowParameter, Size};
 
 /// Which weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +65,7 @@ impl SegmentWeights {
         let places = Size {
             labels,
             label_parts: None,
+            agreement: None,
             columns: PLACES * labels,
             nodes: extractor.nodes().len(),
             edges: extractor.edges().len(),
@@ -121,8 +122,8 @@ impl SegmentWeights {
         data: &SegmentTrainingSet,
         average_up_to: Option<f64>,
     ) -> Result<SegmentModel> {
-        let (nodes, edges) = self.places.finished(average_up_to)?;
-        let (whole, _) = self.whole.finished(average_up_to)?;
+        let Finished { nodes, edges, .. } = self.places.finished(average_up_to)?;
+        let Finished { nodes: whole, .. } = self.whole.finished(average_up_to)?;
         model_of(data, nodes, edges, &whole)
     }
 }

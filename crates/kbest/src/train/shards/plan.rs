@@ -9,7 +9,7 @@ use crate::state::{StateReader, StateWriter};
 use crate::train::crf::{CrfOptions, Optimiser};
 use crate::train::family::{Differentiable, Layout, Scope};
 use crate::train::recipe::{Algorithm, Recipe};
-use crate::train::rows::{Example, Observed, RowLayout, TrainingSet};
+use crate::train::rows::{Example, Names, Observed, RowLayout, TrainingSet};
 use crate::train::{Averaging, PerceptronOptions, Update};
 
 /// Labels, features and options that every shard works with.
@@ -75,6 +75,7 @@ impl ShardPlan {
         let method = Method::of(recipe)?;
         let parts = model.into_parts();
         let empty = TrainingSet::of_examples(parts.labels, parts.extractor, Vec::new());
+        let empty = recipe.with_agreement(empty)?;
         Ok(ShardPlan { empty, method, layout: None })
     }
 
@@ -95,9 +96,9 @@ impl ShardPlan {
         if let Method::Crf(options) = &self.method {
             let CrfOptions { all_states, all_transitions, .. } = *options;
             let observed = self.merged(shards)?;
-            let (labels, extractor) = (self.empty.labels().len(), self.empty.extractor());
+            let (names, extractor) = (Names::of(&self.empty), self.empty.extractor());
             let scope = Scope { all_states, all_transitions };
-            self.layout = Some(RowLayout::of_observed(labels, extractor, observed, scope));
+            self.layout = Some(RowLayout::of_observed(names, extractor, observed, scope));
         }
         Ok(self)
     }
@@ -168,7 +169,8 @@ impl ShardPlan {
             examples.push(Example { features, gold, weight });
         }
         state.finish()?;
-        Ok(TrainingSet::of_examples(labels.clone(), extractor.clone(), examples))
+        let shard = TrainingSet::of_examples(labels.clone(), extractor.clone(), examples);
+        shard.with_agreement(self.empty.agreement().cloned())
     }
 
     /// Which labels occur with which features in a shard: a CRF has weights for these.
