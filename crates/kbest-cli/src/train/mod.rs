@@ -7,6 +7,7 @@
 mod algorithm;
 mod beside;
 mod clock;
+mod memory;
 mod origin;
 mod report;
 mod segments;
@@ -186,6 +187,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let data = Arc::new(recipe.with_agreement(data).map_err(as_typed)?);
     report.data(&data, begun.elapsed());
     report.loss_means(recipe.loss_means());
+    memory::warn_of_memory(&recipe, &data);
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
     let key = fingerprint(&*data, &depends_on(arguments, dev));
     run(key, data.examples().len()).to_the_end(&mut *trainer, report, begun, |model: Model, report| {
