@@ -188,7 +188,7 @@ fn kind(kind: TermKind) -> &'static str {
         TermKind::Length => "length",
         TermKind::Segment => "segment",
         TermKind::Edge => "edge",
-        TermKind::Agreement => "label parts",
+        TermKind::Agreement => "agreement",
         TermKind::Constraint => "constraint",
         TermKind::End => "end",
     }

@@ -218,7 +218,8 @@ impl<M: Product> Checkpoint<M> {
 
     fn check_best(&self) -> Result<()> {
         match run_of(&self.best) {
-            Some(run) if run == self.run() => Ok(()),
+            // The whole model is needed in the end: if it is damaged, now is the time to say so.
+            Some(run) if run == self.run() => Ok(AnyModel::load(&self.best).map(|_| ())?),
             found => {
                 let got = if found.is_some() { "one of another run" } else { "none" };
                 let problem =

@@ -140,7 +140,7 @@ fn open<S: Float>(
             skipped.map_or(Space::Exhausted, |place| Space::Within(margin, place))
         }
         Err(Stop::NoPath) => Space::Exhausted,
-        Err(Stop::OverBudget | Stop::Crowded) => {
+        Err(Stop::OverBudget | Stop::Crowded | Stop::Full) => {
             let memory = &mut scratch.recursive_enumeration;
             plan.forward_pass().fill(lattice, &mut memory.forward, tally);
             let survivors = memory.forward.survivors(lattice);

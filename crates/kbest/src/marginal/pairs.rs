@@ -196,7 +196,12 @@ impl PairSums {
         for (c, d) in (0..origins).flat_map(|c| (0..targets).map(move |d| (c, d))) {
             let at = c * width + d;
             let base = sparse.class_scores()[c * sparse.class_stride() + d].to_f64();
-            let rest = if plain[at] > 0.0 { plain[at] * (base - self.offset).exp() } else { 0.0 };
+            // Next to nothing is what rounding has left of a pair that consists of exceptions.
+            let rest = if plain[at] > 1e-12 * classes.products[at] {
+                plain[at] * (base - self.offset).exp()
+            } else {
+                0.0
+            };
             visit(c, d, whole[at] + rest + classes.exact.get(at).copied().unwrap_or(0.0));
         }
     }

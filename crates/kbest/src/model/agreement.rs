@@ -69,9 +69,9 @@ pub struct Agreement {
     weights: Vec<f32>,
 }
 
-/// The groups of a label's name, each with its value.
+/// The groups of a label's name, each with its value: `ADJ|Case=Gen`, or fields of CoNLL-U, `ADJ+Case=Gen|Number=Sing`.
 fn split(name: &str) -> impl Iterator<Item = (&str, &str)> {
-    name.split('|').enumerate().filter_map(|(i, piece)| match piece.split_once('=') {
+    name.split(['|', '+']).enumerate().filter_map(|(i, piece)| match piece.split_once('=') {
         Some((group, value)) => Some((group, value)).filter(|_| !group.is_empty() && !value.is_empty()),
         None if i == 0 => piece.split(SEPARATORS).find(|part| !part.is_empty()).map(|part| (COARSE, part)),
         None => None,
@@ -413,6 +413,9 @@ mod tests {
         assert!(LabelGroups::from_names(&labels, &["Case", "Mood"]).is_err());
         assert!(LabelGroups::from_names(&labels, &["Case", "Case"]).unwrap().unwrap().names().len() == 1);
         assert_eq!(LabelGroups::from_names::<&str>(&labels, &[]).unwrap(), None);
+        // Fields of CoNLL-U as a label joins them.
+        let joined = LabelSet::from_names(["NOUN+Case=Nom|Number=Sing", "ADJ+Number=Plur", "PUNCT+_"]);
+        assert_eq!(LabelGroups::available(&joined), ["coarse", "Case", "Number"]);
         // One coarse tag for all says nothing.
         let alike = LabelSet::from_names(["N|Case=A", "N|Case=B"]);
         assert_eq!(LabelGroups::available(&alike), ["Case"]);

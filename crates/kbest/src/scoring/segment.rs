@@ -97,6 +97,7 @@ struct AskedSegments {
     memory: SegmentMemory,
     rows: HashMap<(u32, u32), usize, FixedState>, // where the scores of a segment begin
     scores: Vec<f32>,
+    forgotten: usize, // how many rows were forgotten since the sequence began
 }
 
 /// Scores remembered before all are forgotten, so that memory does not grow with `T W L`.
@@ -104,9 +105,10 @@ const REMEMBERED: usize = 1 << 22;
 
 impl AskedSegments {
     fn row(&mut self, model: &SegmentModel, s: usize, r: usize) -> &[f32] {
-        let AskedSegments { memory, rows, scores } = self;
+        let AskedSegments { memory, rows, scores, forgotten } = self;
         let (features, weights) = (model.features(), model.weights());
         if scores.len() >= REMEMBERED {
+            *forgotten += rows.len();
             rows.clear();
             scores.clear();
         }
@@ -176,6 +178,7 @@ impl SegmentModel {
         let asked = memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
         asked.rows.clear();
         asked.scores.clear();
+        asked.forgotten = 0;
         self.features().prepare(sequence, &mut asked.memory)?;
         self.features().glance(&asked.memory, &mut memory.glance);
         let (asked, glance) = (&memory.asked, &memory.glance);
@@ -218,9 +221,11 @@ impl SegmentModel {
         crate::segment::learn_bound(source, options, progress)
     }
 
-    /// Number of segments whose own features were computed for the last sequence.
+    /// How often the own features of a segment were computed for the last sequence: once for each segment asked for, unless there
+    /// were millions.
     pub fn asked(memory: &mut SegmentModelMemory) -> usize {
-        memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner).rows.len()
+        let asked = memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
+        asked.rows.len() + asked.forgotten
     }
 }
 

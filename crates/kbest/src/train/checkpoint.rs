@@ -100,6 +100,10 @@ impl<D: Distinguished> Distinguished for Arc<D> {
 impl Distinguished for TrainingSet {
     fn visit(&self, visit: &mut dyn FnMut(Mark<'_>)) {
         visit_names(self.labels(), self.extractor(), visit);
+        visit(Mark::Number(self.label_parts().map_or(0, |parts| parts.parts() as u64)));
+        for name in self.agreement().iter().flat_map(|groups| groups.names()) {
+            visit(Mark::Text(name.as_bytes()));
+        }
         for example in self.examples() {
             visit(Mark::Number(example.gold.len() as u64));
             visit(Mark::Number(example.weight.to_bits()));

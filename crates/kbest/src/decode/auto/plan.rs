@@ -208,7 +208,7 @@ impl Engine {
             Engine::Funnel => match funnel::try_search(job, budget) {
                 Ok(()) => Ok(true),
                 Err(Stop::NoPath) => Err(Error::NoPath),
-                Err(Stop::OverBudget | Stop::Crowded) => Ok(false),
+                Err(Stop::OverBudget | Stop::Crowded | Stop::Full) => Ok(false),
             },
             engine => engine.decoder().search(job).map(|()| true),
         }

@@ -9,8 +9,10 @@ pub(crate) enum Stop {
     NoPath,
     /// More work than allowed: little can be pruned here.
     OverBudget,
-    /// More ways or partial paths than are worth their memory.
+    /// More ways than are worth their memory.
     Crowded,
+    /// More partial paths than can be numbered.
+    Full,
 }
 
 /// How much work a search may do, in vector steps of a Viterbi that reads every edge.

@@ -36,7 +36,7 @@ mod survey;
 mod ways_in;
 
 use super::gather::GatherEdges;
-use super::{Algorithm, Job, RecursiveEnumeration, Tally};
+use super::{Algorithm, Job, RecursiveEnumeration, Tally, Viterbi};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
@@ -62,7 +62,14 @@ impl Algorithm for Funnel {
             Ok(()) => Ok(()),
             Err(Stop::NoPath) => Err(Error::NoPath),
             Err(Stop::OverBudget) => unreachable!("the budget has no limit"),
-            Err(Stop::Crowded) => RecursiveEnumeration::default().search(job),
+            Err(Stop::Crowded) => {
+                job.out.clear_paths(); // of a margin that was too small
+                RecursiveEnumeration::default().search(job)
+            }
+            Err(Stop::Full) => {
+                job.out.clear_paths();
+                Viterbi.search(job)
+            }
         }
     }
 }

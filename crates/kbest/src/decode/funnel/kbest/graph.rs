@@ -5,9 +5,9 @@
 //! last position, is a node, too, and the first of all; then come the nodes of the best path, last position first; then
 //! all others, also last position first.
 //!
-//! **Cost.** A few words per label and per way, and never many more ways than the lattice has nodes: where rounding hides
-//! so much, or so many paths are wanted, that nearly every edge is such a way, they would take the memory of `T L^2`
-//! edges, and other decoders need only that of `T L` nodes. Made by one walk backwards ([`super::keep`]), read by the
+//! **Cost.** A few words per label and per way, and never many more ways than half the nodes of the lattice: where rounding
+//! hides much, or many paths are wanted, ways could take the memory of `T L^2` edges, and other decoders need only that of
+//! `T L` nodes. Made by one walk backwards ([`super::keep`]), read by the
 //! enumeration ([`super::deviations`]).
 
 use crate::decode::funnel::layers::{Entry, Layers, NONE};

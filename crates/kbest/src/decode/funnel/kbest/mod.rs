@@ -18,8 +18,8 @@
 //!
 //! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
 //! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
-//! In single precision on very long sequences, where rounding may hide more than labels differ by, and where nearly every edge
-//! is on some path wanted: [`Stop::Crowded`], before memory is spent on it.
+//! In single precision on very long sequences, where rounding may hide more than labels differ by, and where there
+//! are more ways than half the nodes of the lattice: [`Stop::Crowded`], before memory is spent on them.
 //!
 //! # Words
 //!
@@ -182,7 +182,7 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
             let (survivors, paths) = kept.parts();
             PathSpace::new(lattice, edges, survivors, paths)
                 .push_best(k, search.tally, out)
-                .map_err(|_| Stop::Crowded)?;
+                .map_err(|_| Stop::Full)?;
         }
         let best = out.paths.first().ok_or(Stop::NoPath)?.score.to_f64();
         let lost = match out.paths.get(k - 1) {
@@ -232,6 +232,22 @@ mod tests {
         assert_eq!(scores(Funnel, &lattice, &mut scratch), [0.0; 5]);
         let ways = scratch.funnel.many.kept.graph.ways.capacity();
         assert!(ways < 20 * positions * labels, "{ways} ways");
+    }
+
+    /// Paths found within a margin that was too small are not given twice when a wider one is crowded.
+    #[test]
+    fn too_many_ways_at_the_second_attempt() {
+        let labels = 300;
+        let edges = Edges::dense(labels, vec![0.0f32; labels * labels]).unwrap();
+        let mut nodes = vec![0.0; 2 * labels];
+        (nodes[0], nodes[labels]) = (100.0, 100.0);
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        let found = Funnel.decode_kbest(&lattice, 2000, &mut Scratch::new()).unwrap();
+        let mut paths: Vec<_> = found.paths.iter().map(|path| path.labels.clone()).collect();
+        paths.sort();
+        paths.dedup();
+        assert_eq!((found.paths.len(), paths.len()), (2000, 2000));
+        assert!(found.paths.is_sorted_by(|a, b| a.score >= b.score));
     }
 
     /// The sums of a very long sequence are so large that rounding hides what labels differ by: no label can be left out, and
