@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kbest.spark on executors of this machine, against one thread without Spark: writes the tables of benchmarks/spark.md.
 
-usage: scripts/bench_spark.py [--program PATH] [--sentences N] [--labels L] [--repeat N] [--only tagging|training]
+usage: scripts/bench_spark.py [--program PATH] [--sentences N] [--labels L] [--features SET] [--repeat N] [--only tagging|training]
 
 Needs an environment with kbest[spark], Java 17 or newer, and the command line (to generate text).
 """
@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+PARTITIONS = 16
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "crates/kbest-py/tests"))
 
@@ -70,7 +71,7 @@ def tagging(folder, model, table, repeat):
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(table, path, row_group_size=4000)
-    df = spark.read.parquet(path).repartition(16).persist()
+    df = spark.read.parquet(path).repartition(PARTITIONS).persist()
     df.count()
     finish = lambda rows: rows.write.format("noop").mode("overwrite").save()  # noqa: E731
     finish(kbest.spark.tag(df, tagger))  # workers are started, the model is there
@@ -92,7 +93,7 @@ def tagging(folder, model, table, repeat):
     for size in [10_000, 100]:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(size))
         seconds[size] = min(timed(lambda: finish(kbest.spark.tag(df, tagger)))[1] for _ in range(repeat))
-    batches = {size: 16 * -(-(len(table) // 16) // size) for size in seconds}
+    batches = {size: PARTITIONS * -(-(len(table) // PARTITIONS) // size) for size in seconds}
     each = (seconds[100] - seconds[10_000]) / (batches[100] - batches[10_000])
     print(f"\n{len(table):,} rows; passing rows through costs {1e6 * passed / len(table):.1f} microseconds of the processor per row; a batch of rows {1e3 * each:.2f} ms")
     spark.stop()
@@ -139,6 +140,7 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "target/release/kbest"))
     parser.add_argument("--sentences", type=int, default=60_000)
     parser.add_argument("--labels", type=int, default=300)
+    parser.add_argument("--features", help="set of features, as for kbest.train [default: that of kbest.train]")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=["tagging", "training"])
     arguments = parser.parse_args()
@@ -152,7 +154,7 @@ def main():
         generate = [arguments.program, "generate", "corpus", "--labels", str(arguments.labels), "-o", str(train), "--test", str(test)]
         subprocess.run(generate, check=True)
         tokens, labels = read(train)
-        tagger = kbest.train(tokens, labels, epochs=3)
+        tagger = kbest.train(tokens, labels, epochs=3, features=arguments.features)
         tagger.save(folder / "model.kbest")
         many = (tokens * -(-arguments.sentences // len(tokens)))[: arguments.sentences]
         rows = pyarrow.table({"id": range(len(many)), "tokens": many})
