@@ -164,7 +164,7 @@ def main():
         print(f"{count} labels, a model of {size / 1e6:.2f} MB, {len(tokens):,} sentences\n\n| what | memory |\n|---|---|")
         rss, pss = child("shared", model, words, False)
         print(f"| the model's map in one of two workers | {rss / size:.2f} x the file, of which {pss / size:.2f} x is its own share |")
-        for k, marginals, length in [(1, False, arguments.tokens), (1, True, arguments.tokens), (5, False, arguments.tokens // 10)]:
+        for k, marginals, length in [(1, False, arguments.tokens), (1, True, arguments.tokens), (5, False, arguments.tokens)]:
             grown = child("tag", model, words, length, k, marginals)
             what = f"k = {k}{', marginals' if marginals else ''}, a row of {length:,} tokens"
             print(f"| scratch of a tagger, {what} | {grown / length / count:.1f} bytes x positions x labels |")
