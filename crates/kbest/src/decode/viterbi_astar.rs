@@ -17,8 +17,8 @@
 //! hence paths are distinct; the first is plain Viterbi's by the lowest label.
 //!
 //! **Cost.** `T L^2` for the forward pass, then for each path `T L` branches looked at and at most `k` of them put on the
-//! agenda, which keeps no more than the paths still wanted; `T (L + k)` time, memory `T (L + k)`. **When not.** Large `k`: [`super::RecursiveEnumeration`] finds the same
-//! paths and looks only at what is asked for.
+//! agenda, which keeps at most about twice as many as paths are still wanted; `T (L + k)` time, memory `T (L + k)`.
+//! **When not.** Large `k`: [`super::RecursiveEnumeration`] finds the same paths and looks only at what is asked for.
 //!
 //! ```
 //! use kbest::{Decode, Edges, Lattice, Scratch, decode::ViterbiAstar};

@@ -261,9 +261,9 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
         Ok(checked)
     }
 
-    /// Says that a score of [`SegmentLattice::with_score_function`] or [`SegmentLattice::with_score_rows`] takes a microsecond or so. Of a short sequence
-    /// [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of finding out which of them
-    /// matter.
+    /// Says that a score of [`SegmentLattice::with_score_function`] or [`SegmentLattice::with_score_rows`] takes a microsecond or so. Of a short sequence,
+    /// and for several segmentations, [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of
+    /// finding out which of them matter.
     pub fn with_cheap_scores(mut self) -> Self {
         self.cheap = true;
         self

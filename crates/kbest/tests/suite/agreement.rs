@@ -5,6 +5,7 @@
 //! next to each other, the end of one would agree with the beginning of the next as well as with its own.
 
 use crate::common::enumerate;
+use crate::label_parts::{right, state, trained};
 use crate::model_file::{Change, apply, put_together, take_apart};
 use kbest::decode::Decoder;
 use kbest::feature::{FeatureBuffer, FeatureSource, Preset};
@@ -13,7 +14,7 @@ use kbest::model::{Agreement, LabelGroups, MOST_CLASSES, ModelParts};
 use kbest::random::Random;
 use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::scoring::{Terms, differences};
-use kbest::state::{StateReader, StateWriter};
+use kbest::state::StateReader;
 use kbest::train::{
     Algorithm, Averaging, Crf, CrfOptions, Optimiser, Perceptron, PerceptronOptions, Recipe, Trainer,
     TrainingSet, Update,
@@ -78,34 +79,10 @@ fn data(train: &[Sequence], text: &str, groups: &[&str]) -> Arc<TrainingSet> {
 const SHARED: &str = "U0:%x[0,0]\nB\n";
 const OBSERVED: &str = "U0:%x[0,0]\nB0:%x[0,0]\n";
 
-fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -> Perceptron {
-    let mut perceptron = Perceptron::new(data.clone(), options).unwrap();
-    (0..epochs).for_each(|_| _ = perceptron.epoch(&mut |_| ()).unwrap());
-    perceptron
-}
-
-fn state(perceptron: &Perceptron) -> Vec<u8> {
-    let mut state = StateWriter::new();
-    perceptron.save(&mut state);
-    state.into_bytes()
-}
-
 /// A model of whole numbers, so that sums are exact and ties frequent.
 fn whole(text: &str) -> Model {
     let options = PerceptronOptions { averaging: Averaging::Final, ..PerceptronOptions::default() };
     trained(&data(&corpus(30, 3), text, &GROUPS), options, 2).model().unwrap()
-}
-
-fn right(model: Model, test: &[Sequence]) -> f64 {
-    let mut tagger = Tagger::new(Arc::new(model));
-    let (mut right, mut all) = (0, 0);
-    for sequence in test {
-        let labels = tagger.tag(sequence, 1).unwrap().decoded.best().labels.clone();
-        let names = labels.iter().map(|&y| tagger.model().labels().name(y));
-        right += names.enumerate().filter(|&(t, name)| name == sequence.label(t)).count();
-        all += sequence.len();
-    }
-    right as f64 / all as f64
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn data(sequences: &[Sequence], with_parts: bool) -> Arc<TrainingSet> {
     Arc::new(TrainingSet::new(sequences, source, 1).unwrap().with_label_parts(with_parts))
 }
 
-fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -> Perceptron {
+pub(crate) fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -> Perceptron {
     let mut perceptron = Perceptron::new(data.clone(), options).unwrap();
     (0..epochs).for_each(|_| {
         perceptron.epoch(&mut |_| ()).unwrap();
@@ -59,13 +59,13 @@ fn trained(data: &Arc<TrainingSet>, options: PerceptronOptions, epochs: usize) -
     perceptron
 }
 
-fn state(perceptron: &Perceptron) -> Vec<u8> {
+pub(crate) fn state(perceptron: &Perceptron) -> Vec<u8> {
     let mut state = StateWriter::new();
     perceptron.save(&mut state);
     state.into_bytes()
 }
 
-fn right(model: Model, test: &[Sequence]) -> f64 {
+pub(crate) fn right(model: Model, test: &[Sequence]) -> f64 {
     let mut tagger = Tagger::new(Arc::new(model));
     let (mut right, mut all) = (0, 0);
     for sequence in test {

@@ -91,6 +91,24 @@ fn threads_change_nothing() {
     }
 }
 
+/// Weights between parts of labels travel, are averaged and added up like all others.
+#[test]
+fn agreement_is_learned_in_shards() {
+    let sequences = sentences(60, 6);
+    for algorithm in ["averaged", "perceptron", "pa", "crf"] {
+        let recipe = Recipe { agreement: Some("coarse".into()), ..recipe(algorithm) };
+        let source = FeatureSource::Preset(Preset::Words);
+        let (plan, bytes) = numbered(&split(&sequences, FAN + 3), &source, &recipe, 1);
+        let one = trained(&plan, &bytes, 1, 4);
+        assert!(one == trained(&plan, &bytes, 3, 4), "{algorithm}");
+        let model = Model::from_bytes(&one, "model").unwrap();
+        let weights = model.agreement().unwrap().weights();
+        assert!(weights.iter().filter(|&&weight| weight != 0.0).count() > 4, "{algorithm}: {weights:?}");
+        let accuracy = accuracy(&one, &sequences);
+        assert!(accuracy > 0.85, "{algorithm}: {accuracy}");
+    }
+}
+
 fn accuracy(model: &[u8], sequences: &[Sequence]) -> f64 {
     let model = Arc::new(Model::from_bytes(model, "model").unwrap());
     let (mut tagger, mut evaluation) = (Tagger::new(model.clone()), Evaluation::new(None));

@@ -301,15 +301,23 @@ impl fmt::Display for Plan {
         match self.first {
             Some(engine) => {
                 let fallback = self.fallback.name();
-                writeln!(
+                write!(
                     f,
-                    "First `{}`: {}, which may pay off with {labels} labels. Its budget is a fortieth of the time of \
-                     `{fallback}` up front, plus {} of that decoder's time for each position done.",
+                    "First `{}`: {}, which may pay off with {labels} labels. ",
                     engine.name(),
-                    engine.reason(),
-                    if self.budget.looks > 0 { "all" } else { "a third" }
+                    engine.reason()
                 )?;
-                if self.budget.looks > 0 {
+                let share = if self.budget.looks > 0 { "all" } else { "a third" };
+                if self.budget.left == 0 {
+                    writeln!(f, "The sequence is so short that a look ahead decides at once.")?;
+                } else {
+                    writeln!(
+                        f,
+                        "Its budget is a fortieth of the time of `{fallback}` up front, plus {share} of that decoder's time for \
+                         each position done."
+                    )?;
+                }
+                if self.budget.looks > 0 && self.budget.left > 0 {
                     writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;
                 }
             }
