@@ -2,7 +2,8 @@
 
 Run by `make test-cluster`. Each kill hits a running task: an executor, a Python worker, a worker daemon; while tagging and while
 training. The victim is halted (SIGSTOP) until Spark has given its executor a task, and only then killed; afterwards Spark must have
-counted a task as failed, or have given up the executor that was halted with its task; else another victim is looked for.
+counted a task as failed, or have given up the executor that was halted with its task; else another victim is looked for. A job may
+be over before that has happened: then it is run again, and its answer must be right all the same.
 """
 
 from __future__ import annotations
@@ -134,22 +135,28 @@ class Cluster:
         daemons = {pid for pid, line in lines.items() if "pyspark.daemon" in line and parent(pid) in executors}
         return [pid for pid in lines if parent(pid) in daemons]
 
-    def kill(self, what: str, spark, until: float) -> int:
-        """Kills one of them with SIGKILL while it has a task. Returns how many tasks were lost, 0 if none."""
+    def victim(self, what: str) -> tuple[int, list[int]]:
+        """An executor, and what to halt of it: itself or its Python workers; nothing to halt if there is none."""
+        workers = self.python_workers()
+        for executor in self.executors():
+            halted = [pid for pid in workers if parent(parent(pid)) == executor] if what == "python" else [executor]
+            if halted:
+                return executor, halted
+        return 0, []
+
+    def kill(self, what: str, spark, over: threading.Event) -> int:
+        """Kills one of them with SIGKILL while it has a task. Returns how many tasks were lost, 0 if none before the job was over."""
         status = Status(spark)
         before = status.failed()
-        while time.time() < until:
-            executor = next(iter(self.executors()), None)
-            halted = [executor] if executor else []
-            if what == "python":
-                halted = [pid for pid in self.python_workers() if parent(parent(pid)) == executor]
+        while not over.is_set():
+            executor, halted = self.victim(what)
             if not halted or not all(send(pid, signal.SIGSTOP) for pid in halted):
                 time.sleep(0.05)
                 continue
             number = executor_number(executor)
             # Its task does not end, because it is halted, or because the executor waits for the Python worker.
             lost = False
-            if wait(lambda: status.active(number) > 0, 5):
+            if wait(lambda: status.active(number) > 0 or over.is_set(), 5) and not over.is_set():
                 for pid in [parent(executor)] if what == "daemon" else halted:
                     send(pid, signal.SIGKILL)
                 # An executor whose daemon is gone stays halted until Spark has given it up: it must not end its task first.
@@ -215,53 +222,80 @@ def frame(spark, parts=24):
     return df.mapInArrow(slowly, df.schema)
 
 
+class Strike(threading.Thread):
+    """Kills one of `what` as soon as `due` says so, unless the job is over first."""
+
+    def __init__(self, cluster, spark, what: str, due) -> None:
+        super().__init__(daemon=True)
+        self.lost = 0
+        self.over = threading.Event()
+        self.parts = cluster, spark, what, due
+
+    def run(self) -> None:
+        cluster, spark, what, due = self.parts
+        while not self.over.is_set() and not due():
+            time.sleep(0.02)
+        self.lost = cluster.kill(what, spark, self.over)
+
+    def __enter__(self) -> Strike:
+        self.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.over.set()
+        self.join()
+
+
+ATTEMPTS = 5
+
+
 @pytest.mark.parametrize("what", ["nothing", "executor", "python", "daemon"])
 def test_tagging_survives(cluster, spark, tagger, what):
     from kbest.spark import tag
 
-    lost = []
+    tracker = spark.sparkContext.statusTracker()
 
-    def strike():
-        tracker = spark.sparkContext.statusTracker()
-        until = time.time() + 120
-        while time.time() < until:  # when some tasks are done, and others are not
-            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            if any(stage and stage.numTasks == 24 and 2 <= stage.numCompletedTasks <= 16 for stage in stages):
-                lost.append(cluster.kill(what, spark, until))
-                return
-            time.sleep(0.02)
+    def under_way() -> bool:  # some tasks are done, and others are not
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(stage and stage.numTasks == 24 and 2 <= stage.numCompletedTasks <= 16 for stage in stages)
 
-    thread = threading.Thread(target=strike)
-    if what != "nothing":
-        thread.start()
-    rows = tag(frame(spark), tagger).collect()
-    if what != "nothing":
-        thread.join()
-        assert lost and lost[0] > 0, "no task was lost"
-    assert [row.id for row in rows] == list(range(len(ROWS))), "everything arrives, once, in order"
-    assert [row.labels for row in rows] == tagger.tag_batch(ROWS)
-    assert all(row.error is None for row in rows)
-    cluster.mend()
+    def check(rows) -> None:
+        assert [row.id for row in rows] == list(range(len(ROWS))), "everything arrives, once, in order"
+        assert [row.labels for row in rows] == tagger.tag_batch(ROWS)
+        assert all(row.error is None for row in rows)
+
+    if what == "nothing":
+        check(tag(frame(spark), tagger).collect())
+        return
+    for _ in range(ATTEMPTS):
+        with Strike(cluster, spark, what, under_way) as strike:
+            check(tag(frame(spark), tagger).collect())
+        cluster.mend()
+        if strike.lost:
+            return
+    pytest.fail("no task was lost")
 
 
 @pytest.mark.parametrize("algorithm, what", [("averaged", "executor"), ("crf", "python"), ("averaged", "daemon"), ("crf", "executor")])
 def test_training_survives(cluster, spark, expected, algorithm, what):
     from kbest.spark import train
 
-    lost, threads = [], []
+    for _ in range(ATTEMPTS):
+        second = threading.Event()  # pass is over
 
-    def strike(epoch):
-        if epoch.epoch == 2:  # from now on, in the third pass and after it
-            threads.append(threading.Thread(target=lambda: lost.append(cluster.kill(what, spark, time.time() + 120))))
-            threads[0].start()
-        elif threads and not lost:
-            time.sleep(0.5)  # a pass is short: wait for the kill between two of them, not until all are over
+        def passed(epoch):
+            if epoch.epoch >= 2:
+                second.set()
+                if not strike.lost:
+                    time.sleep(0.5)  # a pass is short: let the victim be halted between two of them
 
-    found = train(frame(spark, 4), algorithm, callback=strike, **OPTIONS)
-    threads[0].join()
-    assert lost[0] > 0, "no task was lost"
-    assert found.to_bytes() == expected[algorithm]
-    cluster.mend()
+        with Strike(cluster, spark, what, second.is_set) as strike:
+            found = train(frame(spark, 4), algorithm, callback=passed, **OPTIONS)
+        assert found.to_bytes() == expected[algorithm]
+        cluster.mend()
+        if strike.lost:
+            return
+    pytest.fail("no task was lost")
 
 
 def test_two_executors_of_a_local_cluster(spark, expected, tagger):
