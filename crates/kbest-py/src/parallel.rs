@@ -9,10 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Working memory of one thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memory<S: Float> {
     pub(crate) scratch: Scratch<S>,
     pub(crate) marginals: MarginalScratch,
+}
+
+impl<S: Float> Default for Memory<S> {
+    fn default() -> Self {
+        Memory { scratch: Scratch::learning(), marginals: MarginalScratch::default() }
+    }
 }
 
 /// A float type with memory that stays with the thread between calls.

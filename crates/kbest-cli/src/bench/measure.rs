@@ -102,7 +102,7 @@ pub(crate) fn measure<S: Float>(
     plan: Plan,
     progress: &mut Progress,
 ) -> Result<Measured<S>> {
-    let mut scratch = Scratch::new();
+    let mut scratch = Scratch::learning();
     let mut answer = Decoded::default();
     let mut limits = Limits::new(if plan.limits { lattices } else { &[] });
     for round in 0..plan.repeat {

@@ -234,6 +234,11 @@ impl<S: Float> Scratch<S> {
         Scratch { counting: true, ..Self::default() }
     }
 
+    /// Empty working memory for many sequences, from which `auto` [learns](Self#structfield.learning).
+    pub fn learning() -> Self {
+        Scratch { learning: true, ..Self::default() }
+    }
+
     /// Empty working memory that counts the work and keeps a [trace](super::Trace) of it.
     pub fn tracing() -> Self {
         Scratch { counting: true, tracing: true, ..Self::default() }

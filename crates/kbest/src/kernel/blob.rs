@@ -103,6 +103,7 @@ mod tests {
 
     #[cfg(feature = "mmap")]
     #[test]
+    #[cfg_attr(miri, ignore = "Miri cannot map files")]
     fn a_file_is_mapped() {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, b"kbest").unwrap();

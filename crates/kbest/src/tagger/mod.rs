@@ -105,7 +105,7 @@ impl<M: Scorer> Tagger<M> {
             threads: 1,
             constraint: None,
             memory: M::Memory::default(),
-            scratch: Scratch::new(),
+            scratch: Scratch::learning(),
             tagged: Tagged::default(),
         }
     }

@@ -162,3 +162,43 @@ fn auto_is_never_the_name_of_an_answer() {
         assert_ne!(answer.decoder, "auto", "{positions} positions");
     }
 }
+
+/// Whatever `auto` learns from the clock, the best path is the same; several paths, and counters, come by the plan.
+#[test]
+fn what_it_learns_changes_no_answer() {
+    let labels = 40;
+    let mut random = Random::new(11);
+    let mut scores = |count: usize, size: f32| -> Vec<f32> {
+        (0..count)
+            .map(|_| if random.below(9) == 0 { f32::NEG_INFINITY } else { size * random.normal() as f32 })
+            .collect()
+    };
+    let dense = Edges::dense(labels, scores(labels * labels, 1.0)).unwrap();
+    let pairs: Vec<(u32, u32)> = (0..labels as u32).flat_map(|p| [(p, p), (p, (7 * p + 3) % 40)]).collect();
+    let (from, to): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
+    let listed = Edges::sparse(labels, 0.0, &from, &to, &scores(from.len(), 1.0)).unwrap();
+    let forbidden = Edges::sparse(labels, f32::NEG_INFINITY, &from, &to, &scores(from.len(), 1.0)).unwrap();
+    let mut learning = Scratch::learning();
+    for round in 0..4 {
+        for edges in [&dense, &listed, &forbidden] {
+            for i in 0..150 {
+                let (positions, strength) = (1 + i % 9, [0.1, 1.0, 20.0][i % 3]);
+                let lattice = Lattice::new(scores(positions * labels, strength), edges).unwrap();
+                let found = Auto::default().decode(&lattice, &mut learning);
+                let expected = ViterbiSimd.decode(&lattice, &mut Scratch::new());
+                match (found, expected) {
+                    (Ok(found), Ok(expected)) => assert_eq!(found.paths, expected.paths, "{round}, {i}"),
+                    (found, expected) => assert_eq!(found.err(), expected.err(), "{round}, {i}"),
+                }
+            }
+        }
+    }
+    let lattice = Lattice::new(scores(5 * labels, 1.0), &listed).unwrap();
+    let several = Auto::default().decode_kbest(&lattice, 5, &mut learning).unwrap();
+    let planned = Auto::default().decode_kbest(&lattice, 5, &mut Scratch::new()).unwrap();
+    assert_eq!((several.decoder, several.paths), (planned.decoder, planned.paths));
+    learning.counting = true;
+    let counted = Auto::default().decode(&lattice, &mut learning).unwrap();
+    let planned = Auto::default().decode(&lattice, &mut Scratch::counting()).unwrap();
+    assert_eq!((counted.decoder, counted.counters), (planned.decoder, planned.counters));
+}

@@ -4,17 +4,23 @@
 //! which can [`Plan::explain`] itself), tries the funnel on a budget where that can pay off, and falls back to a
 //! Viterbi whose time does not depend on the scores. **Why.** No single decoder is best everywhere, and none should
 //! cost much where it is not the best. **Cost.** That of the better engine, plus a few per cent where nothing can be
-//! pruned.
+//! pruned. **Many sequences.** With [`crate::Scratch::learning`] it also learns from the clock which engine is fastest
+//! ([`experience`]).
 
+mod experience;
 mod plan;
 
+pub(crate) use experience::Experience;
 pub use plan::{Engine, Facts, Plan};
 
+use super::funnel::Budget;
 use super::gather::GatherEdges;
-use super::{Algorithm, Decode, Job, Tally, Viterbi, ViterbiSimd};
+use super::{Algorithm, Decode, Job, Scratch, Tally, Viterbi, ViterbiSimd};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
+use experience::{Key, Way};
+use std::time::Instant;
 
 /// The engines that may be chosen; plain Viterbi always may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,25 +56,69 @@ impl Auto {
 }
 
 impl Algorithm for Auto {
-    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, mut job: Job<'_, '_, S, E, T>) -> Result<()> {
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         if self.engines.viterbi_simd && job.k == 1 && Plan::is_tiny(job.lattice) {
             job.out.decoder = ViterbiSimd.name();
             return ViterbiSimd.search(job); // as any plan would say: making one would take longer than the answer
         }
-        let plan = self.plan(job.lattice, job.k);
-        if let Some(first) = plan.first {
-            job.out.decoder = first.name();
-            if first.search_within(plan.budget, job.reborrow())? {
-                return Ok(());
-            }
-            job.out.clear_paths();
+        let Scratch { learning, counting, tracing, .. } = *job.scratch;
+        // Engines differ in the order of further paths that are equally good, which must not depend on the clock.
+        if learning && job.k == 1 && !counting && !tracing {
+            return self.search_as_learned(job);
         }
-        job.out.decoder = plan.fallback.name();
-        plan.fallback.decoder().search(job)
+        let plan = self.plan(job.lattice, job.k);
+        try_in_turn(plan.first.map(|first| (first, plan.budget)), plan.fallback, job)
     }
 
     // Answers name the engine, never `auto`.
     fn name_for_empty(&self) -> &'static str {
         Viterbi.name()
     }
+}
+
+impl Auto {
+    /// Goes the way that was fastest for such sequences, or tries another.
+    fn search_as_learned<S: Float, E: GatherEdges<S>, T: Tally>(
+        &self,
+        mut job: Job<'_, '_, S, E, T>,
+    ) -> Result<()> {
+        let (lattice, positions) = (job.lattice, job.lattice.positions());
+        let key = Key::of(lattice, self.engines);
+        let choice = job.scratch.experience.choose(key, || self.plan(lattice, 1));
+        let begun = choice.timed.then(Instant::now);
+        let (first, last) = match choice.way {
+            Way::Planned => {
+                let plan = self.plan(lattice, 1);
+                (plan.first.map(|first| (first, plan.budget)), plan.fallback)
+            }
+            Way::Pass(pass) => (None, Engine::with_pass(pass, 1)),
+            Way::Funnel => {
+                let plan = job.scratch.experience.plan();
+                (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback)
+            }
+        };
+        let answer = try_in_turn(first, last, job.reborrow());
+        if let Some(begun) = begun {
+            let nanoseconds = begun.elapsed().as_nanos() as f64;
+            job.scratch.experience.record(nanoseconds, positions);
+        }
+        answer
+    }
+}
+
+/// Searches with the first engine within its budget, if there is one, and with the last one if that gives up.
+fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
+    first: Option<(Engine, Budget)>,
+    last: Engine,
+    mut job: Job<'_, '_, S, E, T>,
+) -> Result<()> {
+    if let Some((engine, budget)) = first {
+        job.out.decoder = engine.name();
+        if engine.search_within(budget, job.reborrow())? {
+            return Ok(());
+        }
+        job.out.clear_paths();
+    }
+    job.out.decoder = last.name();
+    last.decoder().search(job)
 }

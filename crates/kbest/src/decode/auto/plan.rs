@@ -12,16 +12,16 @@ use crate::kernel::{Float, LANES, Level, level, padded};
 use crate::lattice::{KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges};
 use std::fmt;
 
-// Costs are counted in vector steps of `viterbi-simd`, of about 0.8 nanoseconds where they were measured.
+// Costs are counted in steps of about 0.8 nanoseconds.
 
 /// Below this many labels, reading all edges of a matrix is faster than avoiding some of them; and with edges that are
 /// not stored as a matrix.
 const FEW_LABELS: usize = 32;
 const FEW_LABELS_LISTED: usize = 16;
 
-/// A matrix of more bytes than this does not stay in the caches; reading it takes about three times as long.
-const NEAR_BYTES: usize = 16 << 20;
-const FAR_FACTOR: usize = 3;
+/// What a vector of a matrix costs at least where the matrix has more bytes than this, and does not stay in the caches near the
+/// core, or in any. (Measured: 2.2 nanoseconds from 4 MiB on with an Intel Xeon, less with an AMD EPYC.)
+const FARTHER: [(usize, usize); 2] = [(16 << 20, 3), (2 << 20, 2)];
 
 /// The factor for rows that must be written out before they can be read, and for those that edges compute.
 const SPREAD_FACTOR: usize = 3;
@@ -122,18 +122,27 @@ impl Facts {
         }
     }
 
-    /// Vector steps per position of `viterbi-simd`.
+    /// What `viterbi-simd` costs per position.
     fn simd_steps(&self) -> usize {
         let vectors = self.labels.saturating_mul(padded(self.labels) / LANES);
         match self.matrix_bytes {
-            Some(bytes) => vectors * if bytes > NEAR_BYTES { FAR_FACTOR } else { 1 } + 2 * self.labels + 60,
+            Some(bytes) => {
+                // Measured: 0.5, 0.8 and 2 nanoseconds.
+                let near = match self.level {
+                    Level::Avx512 => vectors - vectors / 4,
+                    Level::Scalar => vectors.saturating_mul(5) / 2,
+                    _ => vectors,
+                };
+                let far = FARTHER.iter().find(|&&(least, _)| bytes > least);
+                near.max(far.map_or(0, |&(_, factor)| vectors.saturating_mul(factor))) + 2 * self.labels + 60
+            }
             None if self.exceptions.is_none() => COMPUTED_FACTOR * vectors,
             None if self.labels <= KEPT_WHOLE => vectors + 4 * self.labels + 75,
             None => SPREAD_FACTOR * vectors + 5 * self.labels + 75,
         }
     }
 
-    /// The same for `viterbi-sparse`.
+    /// The same of `viterbi-sparse`.
     fn sparse_steps(&self) -> Option<usize> {
         let per_label = match self.base_forbidden {
             _ if self.class_pairs > 0 => 6,
@@ -166,6 +175,15 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// The one that answers with this forward pass alone.
+    pub(super) fn with_pass(pass: ForwardPass, k: usize) -> Self {
+        match pass {
+            _ if k > 1 => Engine::RecursiveEnumeration(pass),
+            ForwardPass::Sparse => Engine::ViterbiSparse,
+            ForwardPass::Simd => Engine::ViterbiSimd,
+        }
+    }
+
     /// The decoder it stands for.
     pub fn decoder(self) -> Decoder {
         match self {
@@ -239,10 +257,9 @@ impl Plan {
             (None, None) => (ForwardPass::Simd, LANES * facts.simd_steps()),
         };
         let fallback = match pass {
-            _ if facts.k > 1 && engines.recursive_enumeration => Engine::RecursiveEnumeration(pass),
-            _ if facts.k > 1 || (sparse_steps.is_none() && simd_steps.is_none()) => Engine::Viterbi,
-            ForwardPass::Sparse => Engine::ViterbiSparse,
-            ForwardPass::Simd => Engine::ViterbiSimd,
+            _ if facts.k > 1 && !engines.recursive_enumeration => Engine::Viterbi,
+            _ if facts.k == 1 && sparse_steps.is_none() && simd_steps.is_none() => Engine::Viterbi,
+            pass => Engine::with_pass(pass, facts.k),
         };
         let further = match facts.k {
             1 => 0,
@@ -269,6 +286,19 @@ impl Plan {
     /// Whether a matrix is so small that every plan for one path reads all of it. (That of a single label is not worth it.)
     pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
         (2..FEW_LABELS).contains(&lattice.labels()) && matches!(lattice.edges().shape(), Shape::Dense(_))
+    }
+
+    /// Vector steps per position of a forward pass; none if it cannot be used.
+    pub(super) fn steps_of(&self, pass: ForwardPass) -> Option<usize> {
+        match pass {
+            ForwardPass::Simd => Some(self.facts.simd_steps()),
+            ForwardPass::Sparse => self.facts.sparse_steps(),
+        }
+    }
+
+    /// The budget of a funnel that may cost as much as the fallback, and never looks ahead.
+    pub(super) fn whole_budget(&self, positions: usize) -> Budget {
+        Budget::new(self.budget.per_position.saturating_mul(positions), 0, usize::MAX, 0)
     }
 
     /// How the fallback computes forward scores.
