@@ -57,6 +57,8 @@ pub(crate) struct Contender<S> {
     pub(crate) decoder: Decoder,
     /// Number of paths requested.
     pub(crate) k: usize,
+    /// Whether `auto` may learn from one sequence to the next.
+    pub(crate) learning: bool,
     pub(crate) times: Times,
     /// Its answers, one per sequence done; empty where there is no legal path.
     pub(crate) answers: Vec<Vec<Path<S>>>,
@@ -66,7 +68,8 @@ pub(crate) struct Contender<S> {
 
 impl<S> Contender<S> {
     pub(crate) fn new(name: String, decoder: Decoder, k: usize) -> Self {
-        Contender { name, decoder, k, times: Times::default(), answers: vec![], counters: None }
+        let times = Times::default();
+        Contender { name, decoder, k, learning: true, times, answers: vec![], counters: None }
     }
 }
 
@@ -102,7 +105,7 @@ pub(crate) fn measure<S: Float>(
     plan: Plan,
     progress: &mut Progress,
 ) -> Result<Measured<S>> {
-    let mut scratch = Scratch::learning();
+    let mut scratch = Scratch::new();
     let mut answer = Decoded::default();
     let mut limits = Limits::new(if plan.limits { lattices } else { &[] });
     for round in 0..plan.repeat {
@@ -112,6 +115,7 @@ pub(crate) fn measure<S: Float>(
         for contender in &mut contenders {
             if !contender.times.limited {
                 progress.say(&contender.name);
+                scratch.learning = contender.learning;
                 contender.round(lattices, round, plan.limit, &mut scratch, &mut answer)?;
             }
             progress.step();

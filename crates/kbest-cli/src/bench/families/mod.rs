@@ -2,7 +2,7 @@
 //!
 //! **What.** For each family of [`list`], number of labels, length and number of paths, `auto` and the decoders it
 //! chooses from take turns on the same sequences. The ratio is the time of `auto` divided by that of the fastest single
-//! decoder. **Why.** `auto` promises never to lose much; this is how to know. **Cost.** Sizes at which even the best
+//! decoder. `auto` learns from one sequence to the next, as in taggers; beside it, *planned* is `auto` that does not. **Why.** `auto` promises never to lose much; this is how to know. **Cost.** Sizes at which even the best
 //! plain decoder would take too long are left out, and the report says how many.
 
 mod list;
@@ -30,7 +30,8 @@ use std::path::PathBuf;
   kbest bench families --list
 
 The ratio is the time of auto divided by that of the fastest single decoder, each the best of several rounds in which \
-they take turns, on one thread. Exit code 1 if decoders disagree.")]
+they take turns, on one thread. auto learns from one sequence to the next, as in taggers; beside it stand the ratio of \
+the median rounds, and that of auto that does not learn. Exit code 1 if decoders disagree.")]
 pub(super) struct Arguments {
     /// Families, comma-separated [default: all]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
@@ -96,6 +97,10 @@ struct Size {
     sequences: usize,
     /// Time of `auto` divided by that of the fastest other.
     ratio: f64,
+    /// The same of the median rounds, which rounds with tries of slower ways belong to.
+    median: f64,
+    /// The same of `auto` that does not learn.
+    planned: f64,
     /// The fastest other.
     fastest: String,
     seconds: Vec<(String, f64)>,
@@ -206,28 +211,41 @@ fn size(family: &'static Family, lattices: &[Lattice<'_, f32>], k: usize, repeat
         return Err(Failure::Negative(format!("{place}: {text}")));
     }
     let complete = measured.contenders.iter().filter(|contender| contender.times.done() == lattices.len());
-    let seconds: Vec<(String, f64)> =
-        complete.map(|contender| (contender.name.clone(), contender.times.best())).collect();
-    let time = |name: &str| seconds.iter().find(|(other, _)| other == name).map(|&(_, time)| time);
-    let others = seconds.iter().filter(|(name, _)| name != "auto");
-    let fastest = others.min_by(|a, b| a.1.total_cmp(&b.1));
-    let (fastest, best) = fastest.map_or(("none", f64::NAN), |(name, time)| (name.as_str(), *time));
+    let times: Vec<(&str, f64, f64)> = complete
+        .map(|contender| (&*contender.name, contender.times.best(), contender.times.median()))
+        .collect();
+    let time = |name: &str| {
+        times
+            .iter()
+            .find(|time| time.0 == name)
+            .map_or((f64::INFINITY, f64::INFINITY), |time| (time.1, time.2))
+    };
+    let single = times.iter().filter(|time| ![AUTO, PLANNED].contains(&time.0));
+    let none = ("none", f64::NAN, f64::NAN);
+    let (fastest, best, median) = single.min_by(|a, b| a.1.total_cmp(&b.1)).copied().unwrap_or(none);
     Ok(Size {
         family: family.name,
         labels: lattices[0].labels(),
         positions: lattices[0].positions(),
         k,
         sequences: lattices.len(),
-        ratio: time("auto").unwrap_or(f64::INFINITY) / best,
+        ratio: time(AUTO).0 / best,
+        median: time(AUTO).1 / median,
+        planned: time(PLANNED).0 / best,
         fastest: fastest.to_owned(),
-        seconds,
+        seconds: times.iter().map(|&(name, best, _)| (name.to_owned(), best)).collect(),
     })
 }
 
-/// `auto` and the decoders that it chooses from.
+/// Contenders that are not single decoders.
+const AUTO: &str = "auto";
+const PLANNED: &str = "auto, planned";
+
+/// `auto`, with what it learns and without, and the decoders that it chooses from.
 fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
     let listed = matches!(edges.shape(), Shape::Sparse(_));
-    let mut all: Vec<(&str, Decoder)> = vec![("auto", Auto::default().into()), ("funnel", Funnel.into())];
+    let mut all: Vec<(&str, Decoder)> =
+        vec![(AUTO, Auto::default().into()), (PLANNED, Auto::default().into()), ("funnel", Funnel.into())];
     if k == 1 {
         all.push(("viterbi-simd", ViterbiSimd.into()));
         all.extend(listed.then(|| ("viterbi-sparse", ViterbiSparse.into())));
@@ -237,7 +255,11 @@ fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
             ("recursive-enumeration sparse", RecursiveEnumeration { forward: ForwardPass::Sparse }.into())
         }));
     }
-    all.into_iter().map(|(name, decoder)| Contender::new(name.to_owned(), decoder, k)).collect()
+    let contender = |(name, decoder): (&str, Decoder)| Contender {
+        learning: name != PLANNED,
+        ..Contender::new(name.to_owned(), decoder, k)
+    };
+    all.into_iter().map(contender).collect()
 }
 
 impl Report {
@@ -251,12 +273,23 @@ impl Report {
                 size.positions.to_string(),
                 size.k.to_string(),
                 format!("{:.2}", size.ratio),
+                format!("{:.2}", size.median),
+                format!("{:.2}", size.planned),
                 size.fastest.clone(),
             ]
         };
         let rows: Vec<Vec<String>> = worst.iter().take(WORST).map(row).collect();
-        let header = ["family", "labels", "positions", "k", "auto / fastest", "fastest"];
-        let worst = table::aligned(&header, &[false, true, true, true, true, false], &rows);
+        let header = [
+            "family",
+            "labels",
+            "positions",
+            "k",
+            "auto / fastest",
+            "median rounds",
+            "not learning",
+            "fastest",
+        ];
+        let worst = table::aligned(&header, &[false, true, true, true, true, true, true, false], &rows);
 
         let mut by_family = vec![];
         for sizes in self.sizes.chunk_by(|one, next| one.family == next.family) {

@@ -5,11 +5,11 @@
 //! Most sequences go the way that has been fastest; now and then another way is tried. **Why.** A plan guesses costs that
 //! differ from one processor to the next, and on short sequences even the look ahead that it relies on takes a tenth of the
 //! time. **Cost.** Trying is paid from an account into which every sequence pays a twentieth of its time, and less later
-//! on; the clock is read so rarely that it takes about a hundredth. **When not.** Single sequences, and whoever wants the
+//! on; the clock is read so rarely that it takes about a hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the
 //! same decoder to answer every time ([`crate::Scratch::learning`]): which way was fastest depends on the clock. The
 //! paths do not.
 
-use super::{Engines, Plan};
+use super::{Engines, Facts, Plan};
 use crate::decode::ForwardPass;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -19,14 +19,14 @@ use crate::lattice::Lattice;
 pub(super) enum Way {
     /// By the plan.
     Planned,
+    /// With the funnel, on a budget as large as the plan would give it for easy positions, without a look ahead.
+    Funnel,
     /// With the engine that has this forward pass.
     Pass(ForwardPass),
-    /// With the funnel, on a budget as large as the cost of the fallback, without a look ahead.
-    Funnel,
 }
 
 const WAYS: [Way; 4] =
-    [Way::Planned, Way::Pass(ForwardPass::Simd), Way::Pass(ForwardPass::Sparse), Way::Funnel];
+    [Way::Planned, Way::Funnel, Way::Pass(ForwardPass::Simd), Way::Pass(ForwardPass::Sparse)];
 
 /// Most kinds remembered; the oldest is forgotten.
 const KINDS: usize = 8;
@@ -36,22 +36,33 @@ const FIRST_SHARE: f64 = 1.0 / 20.0;
 const LATER_SHARE: f64 = 1.0 / 64.0;
 const FEW_TIMES: u32 = 4;
 
+/// A way that takes so many times as long as the best is hopeless: two tries are enough at first.
+const HOPELESS: f64 = 8.0;
+
+/// The account never holds more than the time of this many runs, nor less than minus that.
+const MOST_RUNS: f64 = 50.0;
+
 /// Nanoseconds that reading the clock twice may take, and the share of the time that may go into it.
 const CLOCK: f64 = 80.0;
 const CLOCK_SHARE: f64 = 1.0 / 100.0;
 
-/// A way that is tried runs for this many nanoseconds before it is timed, because a decoder that has not run for a while is slow
-/// at first.
+/// A way that is tried runs for about this many nanoseconds before it is timed, because a decoder that has not run for a while is
+/// slow at first.
 const WARM_UP: f64 = 4000.0;
 
 /// A try counts as at least so many times as slow, or ways that are as fast as the best would be tried all the time.
-const LEAST_PRICE: f64 = 1.1;
+const LEAST_PRICE: f64 = 1.25;
 
 /// Most sequences in a row that go one way.
 const LONGEST_RUN: f64 = 64.0;
 
-/// No processor takes less than this many nanoseconds for a vector step: a pass that would still be slower is not tried.
+/// Nanoseconds that a step of the plan's estimates takes at least, and usually: a pass that would be slower even with the first is
+/// not tried, and a first try is expected to cost the second.
 const LEAST_STEP: f64 = 0.2;
+const USUAL_STEP: f64 = 0.8;
+
+/// A sequence that takes so many times as long as others counts as if it took only that.
+const LONGEST: f64 = 3.0;
 
 /// Another way must be faster than the plan by this factor, because a plan can tell easy sequences from hard ones.
 const CLEARLY: f64 = 0.97;
@@ -59,17 +70,15 @@ const CLEARLY: f64 = 0.97;
 /// Which sequences are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    edges: usize, // their address; if others are there now, the estimates soon change
-    labels: usize,
-    length: u32, // binary digits of the number of positions
+    edges: usize, // their address; if others like them are there now, the estimates soon change
+    facts: Facts, // with the number of positions rounded up to a power of two
     engines: Engines,
 }
 
 impl Key {
-    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, engines: Engines) -> Self {
-        let length = usize::BITS - lattice.positions().leading_zeros();
+    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, facts: Facts, engines: Engines) -> Self {
         let edges = std::ptr::from_ref(lattice.edges()).addr();
-        Key { edges, labels: lattice.labels(), length, engines }
+        Key { edges, facts: Facts { positions: facts.positions.next_power_of_two(), ..facts }, engines }
     }
 }
 
@@ -86,7 +95,7 @@ impl Estimate {
             0 => nanoseconds,
             1 => self.nanoseconds.min(nanoseconds), // the first time, memory was new and caches were cold
             // Whatever else the machine did at that moment must not count for long.
-            _ => self.nanoseconds + (nanoseconds.min(3.0 * self.nanoseconds) - self.nanoseconds) / 8.0,
+            _ => self.nanoseconds + (nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds) / 8.0,
         };
         self.tried = self.tried.saturating_add(1);
     }
@@ -96,7 +105,7 @@ impl Estimate {
 #[derive(Debug)]
 struct Kind {
     key: Key,
-    plan: Plan,               // of the first sequence
+    plan: Plan,
     estimates: [Estimate; 4], // by way
     best: usize,              // the way that most sequences go
     way: usize,               // the way of this run
@@ -106,10 +115,10 @@ struct Kind {
 }
 
 impl Kind {
-    fn new(key: Key, plan: Plan) -> Self {
+    fn new(key: Key) -> Self {
         Kind {
             key,
-            plan,
+            plan: Plan::choose(key.facts, key.engines),
             estimates: [Estimate::default(); 4],
             best: 0,
             way: 0,
@@ -121,34 +130,44 @@ impl Kind {
 
     /// Whether a way might be the fastest.
     fn is_promising(&self, way: usize) -> bool {
-        let engines = self.key.engines;
+        let Key { facts, engines, .. } = self.key;
         let can_win = |pass| {
-            let steps = self.plan.steps_of(pass);
-            steps.is_some_and(|steps| steps as f64 * LEAST_STEP < self.estimates[self.best].nanoseconds)
+            let least = self.plan.steps_of(pass).map(|steps| steps as f64 * LEAST_STEP);
+            // What computed edges cost is not known.
+            facts.exceptions.is_some()
+                && least.is_some_and(|least| least < self.estimates[self.best].nanoseconds)
         };
         match WAYS[way] {
             Way::Planned => true,
-            Way::Pass(pass @ ForwardPass::Simd) => engines.viterbi_simd && can_win(pass),
-            Way::Pass(pass @ ForwardPass::Sparse) => engines.viterbi_sparse && can_win(pass),
             Way::Funnel => engines.funnel,
+            Way::Pass(pass @ ForwardPass::Simd) => engines.viterbi_simd && can_win(pass),
+            Way::Pass(pass @ ForwardPass::Sparse) => {
+                // The lists of a matrix would stay: four times its memory.
+                let [sparse, simd] = [pass, ForwardPass::Simd].map(|pass| self.plan.steps_of(pass));
+                let is_worth_lists = facts.matrix_bytes.is_none() || sparse < simd.map(|steps| 2 * steps);
+                engines.viterbi_sparse && is_worth_lists && can_win(pass)
+            }
         }
     }
 
     /// Takes down how long the last sequence of a run took, and begins the next run.
     fn record(&mut self, nanoseconds: f64, positions: usize) {
-        let each = nanoseconds / positions as f64;
+        let (each, best) = (nanoseconds / positions as f64, self.estimates[self.best].nanoseconds);
         let run = f64::from(self.run) * positions as f64;
-        if self.way != self.best {
-            self.account -= (each - self.estimates[self.best].nanoseconds).max(0.0) * run;
+        let tries = self.way != self.best;
+        if tries {
+            self.account -= (each - best).max((LEAST_PRICE - 1.0) * best) * run;
+        } else if self.estimates[self.best].tried > 0 {
+            self.account += self.share() * each.min(LONGEST * best) * run; // the first one may have been very slow
         }
         self.estimates[self.way].add(each);
-        self.account += self.share() * each * run;
         self.best = self.fastest();
         let whole = self.estimates[self.best].nanoseconds * positions as f64;
-        (self.way, self.run) = match self.to_try(whole) {
-            Some(other) => other,
-            None => (self.best, length_of_run(CLOCK / CLOCK_SHARE, whole)),
-        };
+        let usual = length_of_run(CLOCK / CLOCK_SHARE, whole);
+        let most = MOST_RUNS * f64::from(usual) * whole;
+        self.account = self.account.clamp(-most, most);
+        let other = if tries { None } else { self.to_try(whole) }; // the best one has its turn between two tries
+        (self.way, self.run) = other.unwrap_or((self.best, usual));
         self.left = self.run;
     }
 
@@ -162,7 +181,12 @@ impl Kind {
 
     /// The share of the time that may be spent on trying.
     fn share(&self) -> f64 {
-        let is_new = |way| self.is_promising(way) && self.estimates[way].tried < FEW_TIMES;
+        let best = self.estimates[self.best].nanoseconds;
+        let is_new = |way: usize| {
+            let Estimate { tried, nanoseconds } = self.estimates[way];
+            let hopeless = tried > 1 && nanoseconds > HOPELESS * best;
+            self.is_promising(way) && tried < FEW_TIMES && !hopeless
+        };
         if (0..WAYS.len()).any(is_new) { FIRST_SHARE } else { LATER_SHARE }
     }
 
@@ -170,31 +194,36 @@ impl Kind {
     /// tried least, for its cost. `whole` is the time of a sequence.
     fn to_try(&self, whole: f64) -> Option<(usize, u32)> {
         let best = self.estimates[self.best].nanoseconds;
-        let slower = |way: usize| match self.estimates[way].tried {
-            0 => 2.0,
-            1 => (self.estimates[way].nanoseconds / best).min(2.0), // known badly
+        let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
+            (0, Way::Pass(pass)) => {
+                let steps = self.plan.steps_of(pass).unwrap_or(usize::MAX);
+                (steps as f64 * USUAL_STEP / best).max(2.0)
+            }
+            (0, _) => 2.0,
+            (1, _) => (self.estimates[way].nanoseconds / best).min(HOPELESS), // known badly
             _ => self.estimates[way].nanoseconds / best,
         };
         let slower = |way: usize| slower(way).max(LEAST_PRICE);
         let weight = |way: usize| f64::from(self.estimates[way].tried) * slower(way);
         let others = (0..WAYS.len()).filter(|&way| way != self.best && self.is_promising(way));
         let way = others.min_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
-        let run = length_of_run(WARM_UP, whole);
+        let run = 1 + length_of_run(WARM_UP, whole);
         (self.account >= (slower(way) - 1.0) * whole * f64::from(run)).then_some((way, run))
     }
 }
 
 /// So many sequences of `whole` nanoseconds take at least so long, within limits.
 fn length_of_run(nanoseconds: f64, whole: f64) -> u32 {
-    (nanoseconds / whole).clamp(1.0, LONGEST_RUN) as u32
+    (nanoseconds / whole).ceil().clamp(1.0, LONGEST_RUN) as u32
 }
 
 /// Estimates for the kinds of sequences seen last.
 #[derive(Debug, Default)]
 pub(crate) struct Experience {
     kinds: Vec<Kind>,
-    last: usize, // the kind of the last sequence
-    next: usize, // where a new one goes
+    last: usize,          // the kind of the last sequence
+    next: usize,          // where a new one goes
+    unknown: Option<Key>, // of the last sequence that was of no kind
 }
 
 /// What to do with a sequence.
@@ -206,33 +235,41 @@ pub(super) struct Choice {
 }
 
 impl Experience {
-    /// The way to go. `plan` is asked for if the kind is new.
+    /// The way to go.
     #[inline]
-    pub(super) fn choose(&mut self, key: Key, plan: impl FnOnce() -> Plan) -> Choice {
+    pub(super) fn choose(&mut self, key: Key) -> Choice {
         if self.kinds.get(self.last).is_none_or(|kind| kind.key != key) {
-            self.last = self.find_or_add(key, plan);
+            match self.find_or_add(key) {
+                Some(place) => self.last = place,
+                None => return Choice { way: Way::Planned, timed: false },
+            }
         }
         let kind = &mut self.kinds[self.last];
         kind.left = kind.left.saturating_sub(1);
         Choice { way: WAYS[kind.way], timed: kind.left == 0 }
     }
 
-    fn find_or_add(&mut self, key: Key, plan: impl FnOnce() -> Plan) -> usize {
-        if let Some(found) = self.kinds.iter().position(|kind| kind.key == key) {
+    /// The place of a kind. A new one is added when it comes twice in a row: with edges that are made anew for each sequence,
+    /// nothing can be learned.
+    fn find_or_add(&mut self, key: Key) -> Option<usize> {
+        let found = self.kinds.iter().position(|kind| kind.key == key);
+        if found.is_some() {
             return found;
         }
-        let kind = Kind::new(key, plan());
+        if self.unknown.replace(key) != Some(key) {
+            return None;
+        }
         if self.kinds.len() < KINDS {
-            self.kinds.push(kind);
-            return self.kinds.len() - 1;
+            self.kinds.push(Kind::new(key));
+            return Some(self.kinds.len() - 1);
         }
         let place = self.next;
-        self.kinds[place] = kind;
+        self.kinds[place] = Kind::new(key);
         self.next = (place + 1) % KINDS;
-        place
+        Some(place)
     }
 
-    /// The plan of the first sequence of the last kind.
+    /// The plan of the last kind.
     pub(super) fn plan(&self) -> &Plan {
         &self.kinds[self.last].plan
     }
@@ -246,13 +283,12 @@ impl Experience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::auto::Facts;
     use crate::kernel::level;
 
     /// Facts of a matrix of so many labels.
     fn facts(labels: usize) -> Facts {
         Facts {
-            positions: 10,
+            positions: 16,
             labels,
             k: 1,
             exceptions: Some(labels * labels),
@@ -264,7 +300,7 @@ mod tests {
     }
 
     fn key(edges: usize, labels: usize) -> Key {
-        Key { edges, labels, length: 4, engines: Engines::default() }
+        Key { edges, facts: facts(labels), engines: Engines::default() }
     }
 
     /// Sequences of 10 positions, whose way number `w` takes `costs[w]` nanoseconds. Returns how many went each way, and the
@@ -272,8 +308,7 @@ mod tests {
     fn decode(experience: &mut Experience, key: Key, costs: [f64; 4], sequences: usize) -> ([usize; 4], f64) {
         let (mut gone, mut sum) = ([0; 4], 0.0);
         for _ in 0..sequences {
-            let plan = || Plan::choose(facts(key.labels), key.engines);
-            let choice = experience.choose(key, plan);
+            let choice = experience.choose(key);
             let way = WAYS.iter().position(|&way| way == choice.way).unwrap();
             gone[way] += 1;
             sum += costs[way];
@@ -285,13 +320,14 @@ mod tests {
     }
 
     const PLANNED: usize = 0;
-    const SIMD: usize = 1;
-    const FUNNEL: usize = 3;
+    const FUNNEL: usize = 1;
+    const SIMD: usize = 2;
+    const SPARSE: usize = 3;
 
     #[test]
     fn the_fastest_way_wins_and_trying_costs_little() {
         for costs in
-            [[9e3, 1e4, 1e6, 2e4], [9e3, 7e3, 1e6, 2e4], [9e3, 1e4, 1e6, 3e3], [1.9e3, 1.7e3, 5e4, 9e3]]
+            [[9e3, 2e4, 1e4, 1e6], [9e3, 2e4, 7e3, 1e6], [9e3, 3e3, 1e4, 1e6], [1.9e3, 9e3, 1.7e3, 5e4]]
         {
             let mut experience = Experience::default();
             decode(&mut experience, key(1, 100), costs, 500);
@@ -302,47 +338,76 @@ mod tests {
         }
     }
 
+    /// The first tries included.
+    #[test]
+    fn trying_costs_a_twentieth_even_if_all_others_are_far_slower() {
+        let costs = [9e3, 4e5, 2e4, 1e6];
+        let (gone, sum) = decode(&mut Experience::default(), key(1, 100), costs, 10_000);
+        assert!(gone[FUNNEL] >= 2, "{gone:?}");
+        assert!(sum < 1.06 * 10_000.0 * costs[PLANNED], "{gone:?}: {sum}");
+    }
+
     #[test]
     fn a_plan_is_left_only_for_something_clearly_faster() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 8.9e3, 1e6, 8.9e3], 10_000);
-        assert!(gone[PLANNED] > 9_000, "{gone:?}");
+        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 8.9e3, 8.9e3, 1e6], 10_000);
+        assert!(gone[PLANNED] > 8_500, "{gone:?}");
     }
 
     #[test]
     fn nothing_is_tried_before_it_is_paid_for() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 1.0, 1.0, 1.0], 19);
-        assert_eq!(gone, [19, 0, 0, 0]);
+        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 1.0, 1.0, 1.0], 20);
+        assert_eq!(gone, [20, 0, 0, 0]);
     }
 
     #[test]
     fn a_pass_that_cannot_be_faster_is_never_tried() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 10_000), [9e3, 1.0, 1.0, 9e3], 10_000);
-        assert_eq!((gone[SIMD], gone[2]), (0, 0), "{gone:?}");
+        let (gone, _) = decode(&mut Experience::default(), key(1, 10_000), [9e3, 9e3, 1.0, 1.0], 10_000);
+        assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
         assert!(gone[FUNNEL] > 0, "{gone:?}");
+    }
+
+    /// Lists of all edges of a matrix would take four times its memory.
+    #[test]
+    fn a_matrix_is_listed_only_if_that_is_likely_to_pay() {
+        let tried = |exceptions| {
+            let key = Key { facts: Facts { exceptions: Some(exceptions), ..facts(100) }, ..key(1, 100) };
+            decode(&mut Experience::default(), key, [9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
+        };
+        assert_eq!(tried(10_000), 0);
+        assert!(tried(100) > 0);
+    }
+
+    #[test]
+    fn passes_over_computed_edges_are_never_tried() {
+        let key = Key { facts: Facts { exceptions: None, matrix_bytes: None, ..facts(100) }, ..key(1, 100) };
+        let (gone, _) = decode(&mut Experience::default(), key, [9e6, 9e6, 1.0, 1.0], 10_000);
+        assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
     }
 
     #[test]
     fn what_is_switched_off_is_never_tried() {
         let engines = Engines { viterbi_simd: false, funnel: false, ..Engines::default() };
-        let key = Key { engines, ..key(1, 100) };
-        let (gone, _) = decode(&mut Experience::default(), key, [9e3, 1.0, 9e3, 1.0], 10_000);
-        assert_eq!((gone[SIMD], gone[FUNNEL]), (0, 0), "{gone:?}");
+        let facts = Facts { exceptions: Some(100), ..facts(100) };
+        let key = Key { engines, facts, ..key(1, 100) };
+        let (gone, _) = decode(&mut Experience::default(), key, [9e3, 1.0, 1.0, 9e3], 10_000);
+        assert_eq!((gone[FUNNEL], gone[SIMD]), (0, 0), "{gone:?}");
+        assert!(gone[SPARSE] > 0, "{gone:?}");
     }
 
     /// What was learned is unlearned when sequences become different.
     #[test]
     fn times_change() {
         let mut experience = Experience::default();
-        decode(&mut experience, key(1, 100), [9e3, 5e3, 1e6, 2e4], 10_000);
-        decode(&mut experience, key(1, 100), [4e3, 5e3, 1e6, 2e3], 10_000);
-        let (gone, _) = decode(&mut experience, key(1, 100), [4e3, 5e3, 1e6, 2e3], 1_000);
+        decode(&mut experience, key(1, 100), [9e3, 2e4, 5e3, 1e6], 10_000);
+        decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6], 10_000);
+        let (gone, _) = decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6], 1_000);
         assert!(gone[FUNNEL] > 900, "{gone:?}");
     }
 
     #[test]
     fn kinds_are_kept_apart_and_the_oldest_forgotten() {
         let mut experience = Experience::default();
-        let (one, other) = ([9e3, 5e3, 1e6, 2e4], [9e3, 1e4, 1e6, 3e3]);
+        let (one, other) = ([9e3, 2e4, 5e3, 1e6], [9e3, 3e3, 1e4, 1e6]);
         for _ in 0..50 {
             decode(&mut experience, key(1, 100), one, 100);
             decode(&mut experience, key(2, 100), other, 100);
@@ -352,7 +417,11 @@ mod tests {
         for edges in 3..3 + KINDS {
             decode(&mut experience, key(edges, 100), one, 1);
         }
+        assert!(decode(&mut experience, key(1, 100), one, 100).0[SIMD] > 90, "seen once, they are no kinds");
+        for edges in 3..3 + KINDS {
+            decode(&mut experience, key(edges, 100), one, 2);
+        }
         assert_eq!(experience.kinds.len(), KINDS);
-        assert_eq!(decode(&mut experience, key(1, 100), one, 19).0, [19, 0, 0, 0], "begins anew");
+        assert_eq!(decode(&mut experience, key(1, 100), one, 20).0, [20, 0, 0, 0], "begins anew");
     }
 }

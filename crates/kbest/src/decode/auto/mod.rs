@@ -82,13 +82,13 @@ impl Auto {
         &self,
         mut job: Job<'_, '_, S, E, T>,
     ) -> Result<()> {
-        let (lattice, positions) = (job.lattice, job.lattice.positions());
-        let key = Key::of(lattice, self.engines);
-        let choice = job.scratch.experience.choose(key, || self.plan(lattice, 1));
+        let positions = job.lattice.positions();
+        let facts = Facts::of(job.lattice, 1);
+        let choice = job.scratch.experience.choose(Key::of(job.lattice, facts, self.engines));
         let begun = choice.timed.then(Instant::now);
         let (first, last) = match choice.way {
             Way::Planned => {
-                let plan = self.plan(lattice, 1);
+                let plan = Plan::choose(facts, self.engines);
                 (plan.first.map(|first| (first, plan.budget)), plan.fallback)
             }
             Way::Pass(pass) => (None, Engine::with_pass(pass, 1)),

@@ -127,7 +127,7 @@ impl Facts {
         let vectors = self.labels.saturating_mul(padded(self.labels) / LANES);
         match self.matrix_bytes {
             Some(bytes) => {
-                // Measured: 0.5, 0.8 and 2 nanoseconds.
+                // Measured: 0.5 nanoseconds with AVX-512, 2 without vectors, 0.8 with AVX2.
                 let near = match self.level {
                     Level::Avx512 => vectors - vectors / 4,
                     Level::Scalar => vectors.saturating_mul(5) / 2,
@@ -288,7 +288,7 @@ impl Plan {
         (2..FEW_LABELS).contains(&lattice.labels()) && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
-    /// Vector steps per position of a forward pass; none if it cannot be used.
+    /// What a forward pass costs per position, in steps; none if it cannot be used.
     pub(super) fn steps_of(&self, pass: ForwardPass) -> Option<usize> {
         match pass {
             ForwardPass::Simd => Some(self.facts.simd_steps()),
@@ -296,7 +296,7 @@ impl Plan {
         }
     }
 
-    /// The budget of a funnel that may cost as much as the fallback, and never looks ahead.
+    /// The budget of a funnel that may spend what all positions together allow, and never looks ahead.
     pub(super) fn whole_budget(&self, positions: usize) -> Budget {
         Budget::new(self.budget.per_position.saturating_mul(positions), 0, usize::MAX, 0)
     }
