@@ -1,25 +1,44 @@
 #!/usr/bin/env python3
 """Draw speed-up against length: one line per decoder, one point per group of lengths.
 
-usage: speed_against_length.py TABLE OUT.svg
+usage: kbest bench tag MODEL FILE --json | speed_against_length.py - OUT.svg
+       speed_against_length.py TABLE OUT.svg
 
-TABLE: a line of group names, then for each decoder its name and its speed-ups, all separated by tabs:
+The table is printed. TABLE: a line of group names, then for each decoder its name and its speed-ups, all separated by tabs:
 
     tokens<TAB>5-8<TAB>9-12
     semi-astar<TAB>1.4<TAB>1.7
 """
 
+import json
 import sys
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 640, 360, 50, 20, 50, 170
 COLOURS = ["#1b6ca8", "#c0392b", "#27823b", "#7d3c98"]
 
 
+def of_report(report: dict) -> list[list[str]]:
+    """The table of a report of `kbest bench tag`: groups with sequences, decoders but for the one they are compared with."""
+    firsts = [first for first, _ in report["lengths"]]
+    names = [f"{first}-{next_first - 1}" for first, next_first in zip(firsts, firsts[1:])] + [f"{firsts[-1]}-"]
+    there = [i for i, (_, sequences) in enumerate(report["lengths"]) if sequences > 0]
+    table = [["tokens"] + [names[i] for i in there], ["sequences"] + [str(report["lengths"][i][1]) for i in there]]
+    for row in report["decoders"][1:]:
+        table.append([row["decoder"]] + [f"{row['speedup_by_length'][i]:.1f}" for i in there])
+    return table
+
+
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        (title, *groups), *rows = [line.split("\t") for line in file.read().splitlines() if line]
+    if sys.argv[1] == "-":
+        table = of_report(json.load(sys.stdin))
+    else:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            table = [line.split("\t") for line in file.read().splitlines() if line]
+    for row in table:
+        print("| " + " | ".join(row) + " |")
+    (title, *groups), *rows = [row for row in table if row[0] != "sequences"]
     top = max(float(value) for _, *values in rows for value in values) * 1.1
     across = (WIDTH - LEFT - RIGHT) / max(1, len(groups) - 1)
     up = (HEIGHT - TOP - BOTTOM) / top

@@ -46,7 +46,7 @@ pub use boolean::BooleanModel;
 pub use edge_weights::{EdgeWeight, EdgeWeights};
 pub use label_parts::LabelParts;
 pub use node_weights::{NodeWeights, NodeWeightsBuilder, Row};
-pub(crate) use segment::allowed;
+pub(crate) use segment::{BoundedMemory, allowed};
 pub use segment::{PLACES, SegmentModel, SegmentModelParts};
 pub use support::{Coefficient, Support, SupportBuilder};
 pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};

@@ -175,22 +175,35 @@ impl NodeWeights {
         }
     }
 
-    /// Adds the positive weights of a feature to a row of `L` scores: what it can add at most, if it is not certain to occur.
+    /// The same, faster if rows are wide: the look-up is inlined, and whole rows go by eights, so that few weights are left to be added one by
+    /// one. (Rows of a few labels are added faster by `add_to`.)
     #[inline(always)]
-    pub(crate) fn add_positive_to(&self, feature: FeatureId, scores: &mut [f32]) {
-        match self.row(feature) {
-            Row::List(list) => {
-                for &[y, bits] in list {
-                    if let Some(score) = scores.get_mut(y as usize) {
-                        *score += f32::from_bits(bits).max(0.0);
-                    }
+    pub(crate) fn add_wide_to(&self, feature: FeatureId, value: f32, scores: &mut [f32]) {
+        let feature = feature as usize;
+        let Some(&[start, end]) =
+            self.starts.part_inlined(feature..feature + 2).and_then(|two| two.first_chunk())
+        else {
+            return;
+        };
+        let Some(words) = self.words.part_inlined(start as usize..end as usize) else { return };
+        if words.len() != self.labels {
+            for &[y, bits] in words.as_chunks().0 {
+                if let Some(score) = scores.get_mut(y as usize) {
+                    *score += value * f32::from_bits(bits);
                 }
             }
-            Row::Whole(bits) => {
-                for (score, &bits) in scores.iter_mut().zip(bits) {
-                    *score += f32::from_bits(bits).max(0.0);
-                }
+            return;
+        }
+        let count = scores.len().min(words.len());
+        let (scores, last_scores) = scores[..count].as_chunks_mut::<8>();
+        let (words, last_words) = words[..count].as_chunks::<8>();
+        for (scores, words) in scores.iter_mut().zip(words) {
+            for i in 0..8 {
+                scores[i] += value * f32::from_bits(words[i]);
             }
+        }
+        for (score, &bits) in last_scores.iter_mut().zip(last_words) {
+            *score += value * f32::from_bits(bits);
         }
     }
 }

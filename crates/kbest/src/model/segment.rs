@@ -18,7 +18,7 @@
 use super::{EdgeWeights, NodeWeights};
 use crate::columns::TextFormat;
 use crate::error::{Error, Result};
-use crate::feature::segment::{Glance, SegmentFeatures, SegmentKind, Similar};
+use crate::feature::segment::{Glance, Hints, Possible, SegmentFeatures, SegmentKind, Similar, Similarity};
 use crate::feature::{Extractor, FeatureId};
 use crate::kernel::{Loop, run};
 use crate::label::{LabelId, LabelSet};
@@ -71,9 +71,10 @@ pub struct SegmentModelParts {
 pub struct SegmentModel {
     parts: SegmentModelParts,
     shared_edges: Edges<f32>,
-    bounds: Vec<f32>,     // W x L
+    bounds: Vec<f32>,  // W x L
     similar: Vec<f32>, // steps x 64 x L: the most that similarity up to this step to a label, modulo 64, can add
-    slack: f32,        // of sums of weights
+    positive: PositiveWeights,
+    slack: f32,           // of sums of weights
     magnitudes: [f64; 2], // the largest |score of a length| and |bound|
     magnitude: f64,
 }
@@ -130,7 +131,8 @@ impl SegmentModel {
         let largest =
             |scores: &[f32]| scores.iter().fold(0.0f64, |most, score| most.max(f64::from(score.abs())));
         let magnitudes = [largest(&parts.durations), largest(&bounds)];
-        Ok(SegmentModel { parts, shared_edges, bounds, similar, slack, magnitudes, magnitude })
+        let positive = PositiveWeights::of_rows(&parts.weights);
+        Ok(SegmentModel { parts, shared_edges, bounds, similar, positive, slack, magnitudes, magnitude })
     }
 
     /// Names of the segment labels.
@@ -199,9 +201,16 @@ impl SegmentModel {
     }
 
     /// Writes what the own features of the segments from `start` on never exceed: a row of labels for each length from 1 on, as many
-    /// as there is room for.
-    pub(crate) fn bound_segments(&self, glance: &Glance, start: usize, rows: &mut [f32]) {
-        run(BoundSegments { model: self, glance, start, rows });
+    /// as there is room for. Likewise which look-ups can find these features.
+    pub(crate) fn bound_segments(
+        &self,
+        glance: &Glance,
+        start: usize,
+        memory: &mut BoundedMemory,
+        rows: &mut [f32],
+        hints: &mut [Option<Hints>],
+    ) {
+        run(BoundSegments { model: self, glance, start, memory, rows, hints });
     }
 
     /// The largest magnitudes of the scores of lengths and of [`SegmentModel::bounds`].
@@ -341,12 +350,47 @@ fn bounds(parts: &SegmentModelParts, longest: usize) -> (Vec<f32>, f64, f32) {
     ((0..longest * labels).map(bound).collect(), magnitude, (2.0 * slack) as f32)
 }
 
+/// The positive weights of each feature of segments: what it can add at most, if it is not certain to occur.
+#[derive(Debug)]
+struct PositiveWeights {
+    starts: Vec<u32>, // one more than features
+    weights: Vec<(LabelId, f32)>,
+}
+
+impl PositiveWeights {
+    fn of_rows(rows: &NodeWeights) -> Self {
+        let (mut starts, mut weights) = (vec![0], vec![]);
+        for id in 0..rows.features() as FeatureId {
+            let row = rows.row(id);
+            // No label is out of range, unless a file with the right checksums says so.
+            weights.extend(row.iter().filter(|&(y, weight)| weight > 0.0 && (y as usize) < rows.labels()));
+            starts.push(weights.len() as u32);
+        }
+        PositiveWeights { starts, weights }
+    }
+
+    #[inline(always)]
+    fn of(&self, feature: FeatureId) -> &[(LabelId, f32)] {
+        let feature = feature as usize;
+        &self.weights[self.starts[feature] as usize..self.starts[feature + 1] as usize]
+    }
+}
+
+/// Working memory of [`SegmentModel::bound_segments`].
+#[derive(Debug, Default)]
+pub(crate) struct BoundedMemory {
+    similar: Vec<Similarity>,
+    possible: Vec<Possible>,
+}
+
 /// What the segments from one start on can score.
 struct BoundSegments<'a> {
     model: &'a SegmentModel,
     glance: &'a Glance,
     start: usize,
+    memory: &'a mut BoundedMemory,
     rows: &'a mut [f32],
+    hints: &'a mut [Option<Hints>], // of the first lengths, or none
 }
 
 impl Loop for BoundSegments<'_> {
@@ -354,37 +398,71 @@ impl Loop for BoundSegments<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let BoundSegments { model, glance, start, rows } = self;
-        let (labels, parts) = (model.labels().len(), &model.parts);
+        let BoundSegments { model, glance, start, memory, rows, hints } = self;
+        let BoundedMemory { similar, possible } = memory;
+        let labels = model.labels().len();
         let longest = rows.len() / labels;
         // Most often the next word only adds labels to those that similar segments may have.
-        let (mut at, mut merged, mut last) = (0, 0, 0);
-        glance.similarities(start, longest, |similarity| {
-            let (before, rest) = rows.split_at_mut(at);
-            let row = &mut rest[..labels];
-            if at > 0 && similarity.steps == last {
-                row.copy_from_slice(&before[at - labels..]);
+        let (mut merged, mut last) = (0, 0);
+        glance.similarities(start, longest, similar);
+        for (i, similarity) in similar.iter().enumerate() {
+            if let Some(hint) = hints.get_mut(i) {
+                *hint = Some(if similarity.steps > 0 { Hints::SIMILAR } else { Hints::NONE });
+            }
+            let at = i * labels;
+            if i > 0 && similarity.steps == last {
+                let (before, rest) = rows.split_at_mut(at);
+                raise_row(&mut rest[..labels], &before[at - labels..], false);
             } else {
-                row.fill(model.slack);
+                rows[at..][..labels].fill(model.slack);
                 (merged, last) = (0, similarity.steps);
             }
-            if let Some(step) = similarity.steps.checked_sub(1) {
-                let of_step = &model.similar[step * FOLDED * labels..][..FOLDED * labels];
+            if similarity.steps > 0 {
+                let row = &mut rows[at..][..labels];
+                let of_step = &model.similar[(similarity.steps - 1) * FOLDED * labels..][..FOLDED * labels];
                 let mut new = similarity.labels & !merged;
                 while new != 0 {
                     let most = &of_step[new.trailing_zeros() as usize * labels..][..labels];
-                    for y in 0..labels {
-                        row[y] = if most[y] > row[y] { most[y] } else { row[y] };
-                    }
+                    raise_row(row, most, true);
                     new &= new - 1;
                 }
                 merged = similarity.labels;
             }
-            at += labels;
-        });
-        glance.features(&parts.features, start, longest, |length, id| {
-            parts.weights.add_positive_to(id, &mut rows[(length - 1) * labels..][..labels]);
-        });
+        }
+        glance.features(&model.parts.features, start, longest, possible);
+        for &Possible { length, hint, feature } in possible.iter() {
+            let i = length as usize - 1;
+            if let Some(Some(hints)) = hints.get_mut(i) {
+                *hints = hints.and(hint);
+            }
+            let row = &mut rows[i * labels..][..labels];
+            for &(y, weight) in model.positive.of(feature) {
+                row[y as usize] += weight;
+            }
+        }
+    }
+}
+
+/// Raises a row to another, or, unless `raise`, copies that. Eight labels at a time, of which the last may overlap those before: doing it
+/// twice changes nothing, and no label is left to be done alone.
+#[inline(always)]
+fn raise_row(row: &mut [f32], to: &[f32], raise: bool) {
+    const EIGHT: usize = 8;
+    let labels = row.len();
+    let (width, groups) = if labels < EIGHT { (labels, 1) } else { (EIGHT, labels.div_ceil(EIGHT)) };
+    for group in 0..groups {
+        let from = (group * EIGHT).min(labels - width);
+        if let (Some(row), Some(to)) =
+            (row[from..].first_chunk_mut::<EIGHT>(), to[from..].first_chunk::<EIGHT>())
+        {
+            for i in 0..EIGHT {
+                row[i] = if !raise || to[i] > row[i] { to[i] } else { row[i] };
+            }
+        } else {
+            for i in from..labels {
+                row[i] = if !raise || to[i] > row[i] { to[i] } else { row[i] };
+            }
+        }
     }
 }
 
@@ -410,4 +488,23 @@ fn similar_bounds(parts: &SegmentModelParts, slack: f32) -> Vec<f32> {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_raised_or_copied_whatever_their_length() {
+        for labels in 1..=20 {
+            let row: Vec<f32> = (0..labels).map(|y| (7 * y % 5) as f32).collect();
+            let to: Vec<f32> = (0..labels).map(|y| (5 * y % 7) as f32).collect();
+            let larger: Vec<f32> = row.iter().zip(&to).map(|(a, b)| a.max(*b)).collect();
+            for (raise, expected) in [(true, &larger), (false, &to)] {
+                let mut row = row.clone();
+                raise_row(&mut row, &to, raise);
+                assert_eq!(&row, expected, "{labels} labels");
+            }
+        }
+    }
 }

@@ -6,11 +6,11 @@
 
 use super::rows::{self, RowWeights};
 use crate::error::{Error, Result};
-use crate::feature::segment::{Glance, SegmentMemory};
+use crate::feature::segment::{Glance, Hints, SegmentMemory};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::kernel::{Float, Loop, run};
 use crate::lattice::Edges;
-use crate::model::{LabelParts, SegmentModel};
+use crate::model::{BoundedMemory, LabelParts, SegmentModel};
 use crate::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores};
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
@@ -97,15 +97,32 @@ struct AskedSegments {
     memory: SegmentMemory,
     rows: HashMap<(u32, u32), usize, FixedState>, // where the scores of a segment begin
     scores: Vec<f32>,
-    forgotten: usize, // how many rows were forgotten since the sequence began
+    forgotten: usize,          // how many rows were forgotten since the sequence began
+    hints: Vec<Option<Hints>>, // T x longest: what bounding a segment told of its features; empty if there are too many segments
+    longest: usize,
+    bounded: BoundedMemory,
 }
+
+/// Hints are kept for so many segments.
+const HINTED: usize = 1 << 22;
 
 /// Scores remembered before all are forgotten, so that memory does not grow with `T W L`.
 const REMEMBERED: usize = 1 << 22;
 
 impl AskedSegments {
+    /// Makes room for another sequence.
+    fn reset(&mut self, positions: usize, longest: usize) {
+        self.rows.clear();
+        self.scores.clear();
+        self.forgotten = 0;
+        self.longest = longest.min(positions);
+        let segments = positions.saturating_mul(self.longest);
+        self.hints.clear();
+        self.hints.resize(if segments <= HINTED { segments } else { 0 }, None);
+    }
+
     fn row(&mut self, model: &SegmentModel, s: usize, r: usize) -> &[f32] {
-        let AskedSegments { memory, rows, scores, forgotten } = self;
+        let AskedSegments { memory, rows, scores, forgotten, hints, longest, .. } = self;
         let (features, weights) = (model.features(), model.weights());
         if scores.len() >= REMEMBERED {
             *forgotten += rows.len();
@@ -115,7 +132,9 @@ impl AskedSegments {
         let row = *rows.entry((s as u32, r as u32)).or_insert_with(|| {
             let start = scores.len();
             scores.resize(start + weights.labels(), 0.0);
-            features.visit(memory, s, r, None, |id| weights.add_to(id, 1.0, &mut scores[start..]));
+            let hints = hints.get(s * *longest + r - s - 1).copied().flatten().unwrap_or(Hints::ALL);
+            let scores = &mut scores[start..];
+            features.visit_hinted(memory, s, r, hints, None, |id| weights.add_to(id, 1.0, scores));
             start
         });
         &scores[row..][..weights.labels()]
@@ -136,7 +155,11 @@ impl SegmentScores<f32> for OwnScores<'_> {
     }
 
     fn bound(&self, start: usize, rows: &mut [f32]) {
-        self.model.bound_segments(self.glance, start, rows);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let AskedSegments { hints, longest, bounded, .. } = &mut *asked;
+        let (from, count) = (start * *longest, rows.len() / self.model.labels().len());
+        let hints = hints.get_mut(from..from + count.min(*longest)).unwrap_or_default();
+        self.model.bound_segments(self.glance, start, bounded, rows, hints);
     }
 }
 
@@ -176,9 +199,8 @@ impl SegmentModel {
     ) -> Result<SegmentLattice<'a, f32>> {
         self.extractor().extract(sequence, &mut memory.features)?;
         let asked = memory.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
-        asked.rows.clear();
-        asked.scores.clear();
-        asked.forgotten = 0;
+        let longest = self.durations().len() / self.labels().len();
+        asked.reset(sequence.len(), longest);
         self.features().prepare(sequence, &mut asked.memory)?;
         self.features().glance(&asked.memory, &mut memory.glance);
         let (asked, glance) = (&memory.asked, &memory.glance);
@@ -261,7 +283,7 @@ impl RowWeights for SegmentModel {
 
     #[inline(always)]
     fn add_nodes(&self, feature: FeatureId, value: f32, columns: &mut [f32]) {
-        self.nodes().add_to(feature, value, columns);
+        self.nodes().add_wide_to(feature, value, columns);
     }
 
     #[inline]

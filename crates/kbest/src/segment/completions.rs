@@ -59,20 +59,20 @@ impl Completions {
                 Some(scores) => run(RaiseExplicit { best: &mut *best, reach, gains, scores }),
                 None => run(Raise { best: &mut *best, reach, gains }),
             }
-            for y in 0..labels {
-                best[y] -= p.opening()[s * labels + y];
-                entered[y] = S::from_f64(best[y]);
-            }
+            let opening = &p.opening()[s * labels..][..labels];
+            run(Entering { best, opening, entered: &mut entered[..labels] });
             if s == 0 {
                 break;
             }
             exits.fill(S::FORBIDDEN);
             best_exits(&lattice.chain, s, &entered, &mut exits, &mut buffer);
-            for before in 0..labels {
-                let after = exits[before].to_f64();
-                self.after_end[s * labels + before] = after;
-                self.reach[s * labels + before] = after + p.sums[s * labels + before];
-            }
+            let here = s * labels..(s + 1) * labels;
+            run(Leaving {
+                exits: &exits[..labels],
+                sums: &p.sums[here.clone()],
+                after: &mut self.after_end[here.clone()],
+                reach: &mut self.reach[here],
+            });
         }
     }
 
@@ -122,6 +122,46 @@ impl Completions {
     }
 }
 
+/// What entering is worth: the best that follows, less the node scores before.
+struct Entering<'a, S> {
+    best: &'a mut [f64],
+    opening: &'a [f64],
+    entered: &'a mut [S],
+}
+
+impl<S: Float> Loop for Entering<'_, S> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for ((best, opening), entered) in self.best.iter_mut().zip(self.opening).zip(self.entered) {
+            *best -= opening;
+            *entered = S::from_f64(*best);
+        }
+    }
+}
+
+/// What follows an end, with and without the node scores before it.
+struct Leaving<'a, S> {
+    exits: &'a [S],
+    sums: &'a [f64],
+    after: &'a mut [f64],
+    reach: &'a mut [f64],
+}
+
+impl<S: Float> Loop for Leaving<'_, S> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let tables = self.after.iter_mut().zip(self.reach);
+        for ((exit, sum), (after, reach)) in self.exits.iter().zip(self.sums).zip(tables) {
+            *after = exit.to_f64();
+            *reach = *after + sum;
+        }
+    }
+}
+
 /// Raises `best[y]` to the largest `reach[d][y] + gains[d][y]`.
 pub(super) struct Raise<'a> {
     pub best: &'a mut [f64],
@@ -134,12 +174,25 @@ impl Loop for Raise<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let labels = self.best.len();
-        for (reach, gains) in self.reach.chunks_exact(labels).zip(self.gains.chunks_exact(labels)) {
-            for y in 0..labels {
-                let value = reach[y] + gains[y];
-                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
+        let Raise { best, reach, gains } = self;
+        let labels = best.len();
+        let rows = reach.len().min(gains.len()) / labels;
+        if labels < TOGETHER {
+            for at in 0..rows * labels {
+                best[at % labels] = larger(reach[at] + gains[at], best[at % labels]);
             }
+            return;
+        }
+        for group in 0..labels.div_ceil(TOGETHER) {
+            let from = first_of(group, labels);
+            let mut most = *eight(best, from);
+            for row in 0..rows {
+                let (reach, gains) = (eight(reach, row * labels + from), eight(gains, row * labels + from));
+                for i in 0..TOGETHER {
+                    most[i] = larger(reach[i] + gains[i], most[i]);
+                }
+            }
+            best[from..][..TOGETHER].copy_from_slice(&most);
         }
     }
 }
@@ -157,15 +210,52 @@ impl<S: Float> Loop for RaiseExplicit<'_, S> {
 
     #[inline(always)]
     fn run(self) {
-        let labels = self.best.len();
-        let rows = self.reach.chunks_exact(labels).zip(self.gains.chunks_exact(labels));
-        for ((reach, gains), scores) in rows.zip(self.scores.chunks_exact(labels)) {
-            for y in 0..labels {
-                let value = (reach[y] + gains[y]) + scores[y].to_f64();
-                self.best[y] = if value > self.best[y] { value } else { self.best[y] };
+        let RaiseExplicit { best, reach, gains, scores } = self;
+        let labels = best.len();
+        let rows = reach.len().min(gains.len()).min(scores.len()) / labels;
+        if labels < TOGETHER {
+            for at in 0..rows * labels {
+                let value = (reach[at] + gains[at]) + scores[at].to_f64();
+                best[at % labels] = larger(value, best[at % labels]);
             }
+            return;
+        }
+        for group in 0..labels.div_ceil(TOGETHER) {
+            let from = first_of(group, labels);
+            let mut most = *eight(best, from);
+            for row in 0..rows {
+                let at = row * labels + from;
+                let (reach, gains, scores) = (eight(reach, at), eight(gains, at), eight(scores, at));
+                for i in 0..TOGETHER {
+                    most[i] = larger((reach[i] + gains[i]) + scores[i].to_f64(), most[i]);
+                }
+            }
+            best[from..][..TOGETHER].copy_from_slice(&most);
         }
     }
+}
+
+/// Labels that are raised together: their maxima stay in registers. (No closures here: they might be compiled apart, for the
+/// baseline.)
+const TOGETHER: usize = 8;
+
+#[inline(always)]
+fn eight<T>(values: &[T], at: usize) -> &[T; TOGETHER] {
+    match values[at..].first_chunk() {
+        Some(eight) => eight,
+        None => unreachable!("a row has eight labels from here on"),
+    }
+}
+
+/// The first label of a group. The last group may overlap the one before: raised twice is raised once.
+#[inline(always)]
+fn first_of(group: usize, labels: usize) -> usize {
+    (group * TOGETHER).min(labels - TOGETHER)
+}
+
+#[inline(always)]
+fn larger(value: f64, most: f64) -> f64 {
+    if value > most { value } else { most }
 }
 
 /// What no explicit score of a length and label exceeds, `W x L`; empty if there are none.
@@ -205,4 +295,34 @@ fn best_edges_into<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<f64> {
         *best = if *best == f64::NEG_INFINITY { 0.0 } else { *best };
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn rows_are_raised_whatever_the_number_of_labels() {
+        let random = &mut Random::new(3);
+        for labels in 1..=20 {
+            for rows in 0..4 {
+                let mut list = |count: usize| -> Vec<f64> { (0..count).map(|_| random.signed()).collect() };
+                let (first, reach, gains) = (list(labels), list(rows * labels), list(rows * labels));
+                let scores: Vec<f32> = list(rows * labels).iter().map(|&score| score as f32).collect();
+                let (mut plain, mut explicit) = (first.clone(), first.clone());
+                for at in 0..rows * labels {
+                    let (sum, y) = (reach[at] + gains[at], at % labels);
+                    plain[y] = plain[y].max(sum);
+                    explicit[y] = explicit[y].max(sum + f64::from(scores[at]));
+                }
+                let (mut best, reach, gains) = (first.clone(), &reach[..], &gains[..]);
+                run(Raise { best: &mut best, reach, gains });
+                assert_eq!(best, plain, "{rows} rows of {labels} labels");
+                best.clone_from(&first);
+                run(RaiseExplicit { best: &mut best, reach, gains, scores: &scores });
+                assert_eq!(best, explicit, "{rows} rows of {labels} labels");
+            }
+        }
+    }
 }

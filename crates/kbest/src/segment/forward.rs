@@ -61,16 +61,16 @@ impl<S: Float> Forward<S> {
                 }
             } else {
                 let peak = &mut self.peak[t * labels..][..labels];
-                if !closed[t] {
-                    inside.best(t, peak);
+                inside.best(t, peak);
+                if closed[t] {
+                    peak.fill(f64::NEG_INFINITY);
+                }
+                self.next.fill(S::FORBIDDEN);
+                // Where no segment ends, none begins.
+                if peak.iter().any(|&peak| peak != f64::NEG_INFINITY) {
                     lattice.leave_row(peak, t, &mut self.row[..labels]);
-                    self.next.fill(S::FORBIDDEN);
                     counters.edges += (labels * labels) as u64;
                     best_entries(lattice.chain(), t, &self.row, &mut self.next, &mut self.buffer);
-                } else {
-                    inside.best(t, peak);
-                    peak.fill(f64::NEG_INFINITY);
-                    self.next.fill(S::FORBIDDEN);
                 }
             }
             let entered = &mut self.entered[t * labels..][..labels];

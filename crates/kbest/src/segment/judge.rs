@@ -17,7 +17,7 @@
 use super::lattice::Explicit;
 use super::{Segment, SegmentLattice};
 use crate::error::{Error, Result};
-use crate::kernel::Float;
+use crate::kernel::{Float, Loop, run};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
 use crate::score::Score;
@@ -36,14 +36,8 @@ impl Prepared {
     fn new<S: Float>(lattice: &SegmentLattice<'_, S>) -> Self {
         let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
         let mut sums = vec![0.0; (positions + 1) * labels];
-        let mut forbids = !lattice.required.is_empty();
-        for t in 0..positions {
-            for (y, &node) in lattice.chain.node_row(t).iter().enumerate() {
-                let node = if node.is_forbidden() { 0.0 } else { node.to_f64() };
-                sums[(t + 1) * labels + y] = sums[t * labels + y] + node;
-            }
-            forbids |= lattice.chain.node_row(t).iter().any(|node| node.is_forbidden());
-        }
+        let forbids = run(SumNodes { nodes: lattice.chain.nodes(), sums: &mut sums, labels });
+        let forbids = forbids || !lattice.required.is_empty();
         let earliest = forbids.then(|| {
             let mut earliest = vec![0u32; (positions + 1) * labels];
             for t in 0..positions {
@@ -58,13 +52,15 @@ impl Prepared {
             }
             earliest
         });
-        let mut durations = vec![0.0; longest * labels];
-        for (i, duration) in durations.iter_mut().enumerate() {
-            let (length, y) = (i / labels + 1, i % labels);
-            if lattice.longest_of.as_ref().is_some_and(|longest| length > longest[y]) {
-                *duration = f64::NEG_INFINITY;
-            } else if let Some(scores) = &lattice.durations {
-                *duration = scores[i].to_f64();
+        let mut durations: Vec<f64> = match &lattice.durations {
+            Some(scores) => scores[..longest * labels].iter().map(|score| score.to_f64()).collect(),
+            None => vec![0.0; longest * labels],
+        };
+        if let Some(most) = &lattice.longest_of {
+            for (length, row) in (1..).zip(durations.chunks_exact_mut(labels)) {
+                for (duration, &most) in row.iter_mut().zip(most) {
+                    *duration = if length > most { f64::NEG_INFINITY } else { *duration };
+                }
             }
         }
         let closed = (0..=positions).map(|t| lattice.closed.contains(&t)).collect();
@@ -80,6 +76,32 @@ impl Prepared {
     #[inline]
     pub(super) fn opening(&self) -> &[f64] {
         self.opening.as_deref().unwrap_or(&self.sums)
+    }
+}
+
+/// Sums the node scores of each label from the left; says whether any is forbidden.
+struct SumNodes<'a, S> {
+    nodes: &'a [S],
+    sums: &'a mut [f64], // one row more than nodes; the first is 0
+    labels: usize,
+}
+
+impl<S: Float> Loop for SumNodes<'_, S> {
+    type Result = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let SumNodes { nodes, sums, labels } = self;
+        let mut forbids = false;
+        for (t, nodes) in nodes.chunks_exact(labels).enumerate() {
+            let (before, here) = sums[t * labels..][..2 * labels].split_at_mut(labels);
+            for y in 0..labels {
+                let forbidden = nodes[y].is_forbidden();
+                forbids |= forbidden;
+                here[y] = before[y] + if forbidden { 0.0 } else { nodes[y].to_f64() };
+            }
+        }
+        forbids
     }
 }
 

@@ -120,7 +120,9 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
                 let expected = format!("{positions} positions x {labels} labels");
                 return Err(Error::shape(format!("scores of {what}"), expected, scores.len()));
             }
-            if let Some(i) = scores.iter().position(|score| !score.to_f64().is_finite()) {
+            // All of them first, without a branch for each.
+            let are_finite = scores.iter().fold(true, |all, score| all & score.to_f64().is_finite());
+            if !are_finite && let Some(i) = scores.iter().position(|score| !score.to_f64().is_finite()) {
                 let what = format!("scores of {what}, position {}, label {}", i / labels, i % labels);
                 return Err(Error::IllegalScore { what, value: scores[i].to_f64() });
             }

@@ -2,7 +2,7 @@
 //!
 //! Each start raises all ends it can reach: the explicit scores of one start lie one after another, so they are read once,
 //! from front to back. **Cost.** `T W L`, and a call for each segment (or for each of its labels) if scores are computed on
-//! demand.
+//! demand. Starts of forbidden segments are done segment by segment.
 
 use super::SegmentLattice;
 use super::forward::Inside;
@@ -13,13 +13,16 @@ use crate::kernel::{Float, Loop, run};
 pub(super) struct Pushed<'p, 'l, S: Float> {
     lattice: &'p SegmentLattice<'l, S>,
     peaks: &'p mut Vec<f64>, // (T + 1) x L
+    hindered: Vec<bool>,     // T: a segment that starts here is forbidden; empty if none is
 }
 
 impl<'p, 'l, S: Float> Pushed<'p, 'l, S> {
     pub(super) fn new(lattice: &'p SegmentLattice<'l, S>, peaks: &'p mut Vec<f64>) -> Self {
         peaks.clear();
         peaks.resize((lattice.positions() + 1) * lattice.labels(), f64::NEG_INFINITY);
-        Pushed { lattice, peaks }
+        let mut hindered = vec![false; if lattice.forbidden.is_empty() { 0 } else { lattice.positions() }];
+        lattice.forbidden.iter().for_each(|&(_, start, _)| hindered[start] = true);
+        Pushed { lattice, peaks, hindered }
     }
 }
 
@@ -27,8 +30,9 @@ impl<S: Float> Inside<S> for Pushed<'_, '_, S> {
     fn start(&mut self, s: usize, entered: &[S]) {
         let (lattice, labels) = (self.lattice, entered.len());
         let last = lattice.positions().min(s + lattice.longest());
+        let free = self.hindered.get(s) != Some(&true);
         match &lattice.explicit {
-            Explicit::Array { longest, scores } if lattice.forbidden.is_empty() => {
+            Explicit::Array { longest, scores } if free => {
                 let prepared = lattice.prepared();
                 let count = (last - s) * labels;
                 let from = (s + 1) * labels;
@@ -44,7 +48,7 @@ impl<S: Float> Inside<S> for Pushed<'_, '_, S> {
                     peaks: &mut self.peaks[from..][..count],
                 });
             }
-            Explicit::Rows { scores, .. } if lattice.forbidden.is_empty() => {
+            Explicit::Rows { scores, .. } if free => {
                 let prepared = lattice.prepared();
                 if prepared.closed[s] {
                     return;

@@ -3,7 +3,7 @@
 //! **What.** [`SegmentScores`] gives the scores of a segment for all labels at once, and cheaper upper bounds of them;
 //! [`SpanBounds`] hands such bounds to the searches, start by start. **Why.** What a segment's text scores is computed once for all
 //! labels, and a look at its first and last word often tells that it cannot score much. **Cost.** Bounds of all `T W` segments
-//! are computed once per search, or, if they would take more than a few megabytes, at each pass.
+//! are computed once per search; if they would take more than a few megabytes, those of the starts asked for lately are kept.
 
 use super::SegmentLattice;
 use super::lattice::Explicit;
@@ -22,31 +22,32 @@ pub trait SegmentScores<S>: Send + Sync {
     fn bound(&self, start: usize, rows: &mut [S]);
 }
 
-/// More bounds than this (16 MiB in single precision) are not kept.
+/// More bounds than this (16 MiB in single precision) are not kept, but those of one start always are.
 const MOST_KEPT: usize = 1 << 22;
 
 /// Upper bounds of explicit scores, by segment.
 #[derive(Debug, Default)]
 pub(super) struct SpanBounds<S> {
-    rows: Vec<S>,         // kept: start after start, W x L each; else those of one start
-    known: Vec<bool>,     // kept: of each start, whether its rows are there
-    shown: Option<usize>, // not kept: whose rows these are
-    kept: bool,
+    rows: Vec<S>,               // one place after another, W x L each
+    starts: Vec<Option<usize>>, // of each place: whose rows these are; start `s` has place `s % places`
 }
 
 impl<S: Float> SpanBounds<S> {
     /// Forgets everything; the next questions are about this lattice.
     pub(super) fn reset(&mut self, lattice: &SegmentLattice<'_, S>) {
-        let (positions, row) = (lattice.positions(), lattice.longest() * lattice.labels());
-        let all = positions.saturating_mul(row);
-        let rows = matches!(lattice.explicit, Explicit::Rows { .. });
-        self.kept = rows && all <= MOST_KEPT;
-        self.shown = None;
-        self.known.clear();
-        self.known.resize(if self.kept { positions } else { 0 }, false);
-        let wanted = if self.kept { all } else { row };
-        if rows && self.rows.len() < wanted {
-            self.rows.resize(wanted, S::ZERO);
+        self.reset_within(lattice, MOST_KEPT);
+    }
+
+    fn reset_within(&mut self, lattice: &SegmentLattice<'_, S>, most: usize) {
+        self.starts.clear();
+        if !matches!(lattice.explicit, Explicit::Rows { .. }) {
+            return;
+        }
+        let row = lattice.longest() * lattice.labels();
+        let places = (most / row).min(lattice.positions()).max(1);
+        self.starts.resize(places, None);
+        if self.rows.len() < places * row {
+            self.rows.resize(places * row, S::ZERO);
         }
     }
 
@@ -61,15 +62,52 @@ impl<S: Float> SpanBounds<S> {
             Explicit::Function { bounds, .. } => return &bounds[..lengths * labels],
             Explicit::Rows { scores, .. } => scores,
         };
-        let from = if self.kept { s * longest * labels } else { 0 };
-        let rows = &mut self.rows[from..][..lengths * labels];
-        let known = match self.kept {
-            true => std::mem::replace(&mut self.known[s], true),
-            false => self.shown.replace(s) == Some(s),
-        };
-        if !known {
+        let place = s % self.starts.len();
+        let rows = &mut self.rows[place * longest * labels..][..lengths * labels];
+        if self.starts[place].replace(s) != Some(s) {
             scores.bound(s, rows);
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::{Edges, Lattice};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Bounds that say where they belong, counted.
+    struct Counted<'a>(&'a AtomicUsize);
+
+    impl SegmentScores<f64> for Counted<'_> {
+        fn show(&self, _: usize, _: usize, see: &mut dyn FnMut(&[f64])) {
+            see(&[0.0, 0.0]);
+        }
+
+        fn bound(&self, start: usize, rows: &mut [f64]) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            rows.iter_mut().enumerate().for_each(|(i, bound)| *bound = (100 * start + i) as f64);
+        }
+    }
+
+    #[test]
+    fn bounds_are_computed_once_if_there_is_room() {
+        let (asked, nodes) = (AtomicUsize::new(0), [0.0; 10 * 2]);
+        let edges = Edges::dense(2, [0.0; 4]).unwrap();
+        let chain = Lattice::new(&nodes[..], &edges).unwrap();
+        let lattice =
+            SegmentLattice::new(chain).with_score_rows(vec![9e3; 3 * 2], 9e3, Counted(&asked)).unwrap();
+        // Room for all starts; for four of them; for one, however little there is.
+        for (most, expected) in [(MOST_KEPT, 10), (4 * 3 * 2, 10), (1, 15)] {
+            let mut bounds = SpanBounds::default();
+            bounds.reset_within(&lattice, most);
+            asked.store(0, Ordering::Relaxed);
+            for s in (0..10).chain([9, 8, 7, 6, 9, 8]) {
+                let rows = bounds.of_start(&lattice, s);
+                assert_eq!((rows.len(), rows[0]), (2 * 3.min(10 - s), 100.0 * s as f64));
+            }
+            assert_eq!(asked.load(Ordering::Relaxed), expected, "{most}");
+        }
     }
 }

@@ -11,7 +11,10 @@ use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
 use kbest::random::Random;
 use kbest::scheme::Scheme;
-use kbest::segment::{SEGMENT_CATALOGUE, Segment, SegmentLattice, Segmentation};
+use kbest::scoring::SegmentModelMemory;
+use kbest::segment::{
+    SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentScratch, Segmentation,
+};
 use kbest::train::family::{Layout, Scope};
 use kbest::train::{
     Averaging, Crf, CrfOptions, Differentiable, Optimiser, Perceptron, PerceptronOptions, SegmentOptions,
@@ -449,6 +452,30 @@ fn every_decoder_finds_the_same_segments() {
 }
 
 /// Bounds count each kind once, and each known segment once for a word of it.
+#[test]
+fn what_bounds_tell_of_features_changes_no_score() {
+    let model = trained(RUNS, FeatureSource::Preset(Preset::Words), Averaging::Final);
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    let mut found = 0;
+    for sequence in sequences(100, 6, RUNS) {
+        let mut scores = |bounded: bool| -> Vec<u32> {
+            let lattice = model.lattice(&sequence, &mut memory).unwrap();
+            if bounded {
+                SegmentDecoder::SemiFunnel.decode(&lattice, 1, &mut scratch).unwrap();
+            }
+            let (positions, labels) = (lattice.positions(), lattice.labels() as u32);
+            let ends = |s: usize| s + 1..=positions.min(s + lattice.longest());
+            let spans = (0..positions).flat_map(|s| ends(s).map(move |r| (s, r)));
+            let scores = spans.flat_map(|(s, r)| (0..labels).map(move |y| (s, r, y)));
+            scores.map(|(s, r, y)| lattice.explicit(s, r, y).to_bits()).collect()
+        };
+        let plain = scores(false);
+        assert_eq!(scores(true), plain);
+        found += plain.iter().filter(|&&bits| bits != 0).count();
+    }
+    assert!(found > 1000, "{found} scores");
+}
+
 #[test]
 fn files_that_break_bounds_are_refused() {
     let refusal = |changes: &[(&str, &[u8])]| {

@@ -10,7 +10,9 @@
 //! cosine <= sum over words of idf(word) * largest weight of the word in any known segment / sqrt(sum of idf(word)^2)
 //! ```
 //!
-//! **Cost.** A few look-ups per segment; tables of two to four words for each feature of a known text, made when a model is made.
+//! **Hints.** Where a glance finds nothing, looking closer finds nothing either: [`Hints`] say which look-ups the features of a segment
+//! that is asked for still need. **Cost.** A few bits looked at per segment, a look-up where one is set; tables of two to four words for
+//! each feature of a known text, made when a model is made.
 
 use super::similar::{SimilarMemory, UNKNOWN};
 use super::text::{SegmentText, line_bits};
@@ -54,11 +56,15 @@ fn line_hash(bits: usize) -> u64 {
 #[derive(Debug, Clone)]
 struct Hashed {
     slots: Vec<u64>, // upper half: of the hash, never 0; lower half: the number; 0: free
+    seen: Vec<u64>, // `BITS` bits per slot: most hashes that are not there are told by one bit, from an eighth of the memory
 }
+
+/// Bits of [`Hashed::seen`] per slot.
+const BITS: usize = 8;
 
 impl Default for Hashed {
     fn default() -> Self {
-        Hashed { slots: vec![0] }
+        Hashed { slots: vec![0], seen: vec![0] }
     }
 }
 
@@ -66,13 +72,31 @@ impl Hashed {
     fn new(hashed: &[(u64, u32)]) -> Self {
         let mut slots = vec![0; (2 * hashed.len() + 1).next_power_of_two()];
         for &(hash, number) in hashed {
-            let mut at = hash as usize & (slots.len() - 1); // as `home`
+            let mut at = hash as usize & (slots.len() - 1); // as in `probe`
             while slots[at] != 0 {
                 at = (at + 1) & (slots.len() - 1);
             }
             slots[at] = Self::tag(hash) | u64::from(number);
         }
-        Hashed { slots }
+        let mut table = Hashed { seen: vec![0; (slots.len() * BITS).div_ceil(64)], slots };
+        for &(hash, _) in hashed {
+            let (word, bit) = table.place(hash);
+            table.seen[word] |= 1 << bit;
+        }
+        table
+    }
+
+    /// The bit of a hash: its word, and its place in it. (Both sizes are powers of two.)
+    #[inline(always)]
+    fn place(&self, hash: u64) -> (usize, u64) {
+        ((hash >> 6) as usize & (self.seen.len() - 1), hash % 64)
+    }
+
+    /// Whether a key may have this hash; if not, none has.
+    #[inline(always)]
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.seen[word] >> bit & 1 != 0
     }
 
     #[inline(always)]
@@ -80,23 +104,23 @@ impl Hashed {
         (hash | 1 << 32) >> 32 << 32
     }
 
-    /// Where to look first.
+    /// Appends the features that may belong to a key with this hash.
     #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
-        hash as usize & (self.slots.len() - 1)
+    fn find(&self, hash: u64, length: u32, hint: Hints, found: &mut Vec<Possible>) {
+        if self.may_have(hash) {
+            self.probe(hash, length, hint, found);
+        }
     }
 
-    /// The next number from slot `at` on that may belong to a key with this hash, and the slot after it. (At least one slot is free.)
-    #[inline(always)]
-    fn next(&self, hash: u64, mut at: usize) -> Option<(u32, usize)> {
-        loop {
-            let slot = self.slots[at];
-            at = (at + 1) & (self.slots.len() - 1);
-            match slot {
-                0 => return None,
-                slot if slot >> 32 << 32 == Self::tag(hash) => return Some((slot as u32, at)),
-                _ => {}
+    #[inline(never)]
+    fn probe(&self, hash: u64, length: u32, hint: Hints, found: &mut Vec<Possible>) {
+        let mut at = hash as usize & (self.slots.len() - 1);
+        // At least one slot is free.
+        while self.slots[at] != 0 {
+            if self.slots[at] >> 32 << 32 == Self::tag(hash) {
+                found.push(Possible { length, hint, feature: self.slots[at] as u32 });
             }
+            at = (at + 1) & (self.slots.len() - 1);
         }
     }
 }
@@ -182,7 +206,7 @@ struct Place {
 }
 
 /// How similar a segment may be to known ones.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Similarity {
     /// The labels of the known ones, as bits `label % 64`.
     pub labels: u64,
@@ -213,59 +237,105 @@ impl Glance {
         }
     }
 
-    /// Tells how similar the segments from `s` on may be to known ones: one after another, at most `longest`.
+    /// Writes how similar the segments from `s` on may be to known ones: one after another, at most `longest`.
     #[inline(always)]
-    pub(crate) fn similarities(&self, s: usize, longest: usize, mut see: impl FnMut(Similarity)) {
+    pub(crate) fn similarities(&self, s: usize, longest: usize, found: &mut Vec<Similarity>) {
         let (mut labels, mut gain, mut square) = (0, 0.0, 0.0f32);
+        found.clear();
         for (length, place) in (1..).zip(self.places[s..].iter().take(longest)) {
             labels |= place.labels;
             gain += place.gain;
             square += place.square;
             let norm = square.sqrt();
             let slack = COSINE_SLACK + SLACK_PER_WORD * length as f32;
-            let reaches = |floor: &&f32| gain >= norm * (**floor - slack);
-            let steps = if norm > 0.0 { Similar::FLOORS.iter().filter(reaches).count() } else { 0 };
-            see(Similarity { labels, steps });
+            let mut steps = 0;
+            for floor in Similar::FLOORS {
+                steps += usize::from(norm > 0.0 && gain >= norm * (floor - slack));
+            }
+            found.push(Similarity { labels, steps });
         }
     }
 
-    /// Tells which other features the segments from `s` on may have: length of the segment, feature.
+    /// Writes which other features the segments from `s` on may have.
     #[inline(always)]
     pub(crate) fn features(
         &self,
         features: &SegmentFeatures,
         s: usize,
         longest: usize,
-        mut see: impl FnMut(usize, FeatureId),
+        found: &mut Vec<Possible>,
     ) {
         let glances = &features.glances;
         let [ends, around, shapes, lines] = glances.has;
         let lines = lines && !self.lines.is_empty();
-        let word = |t: usize| self.places.get(t).map_or(OUTSIDE, |place| place.word);
-        let before = longer(AROUND, if s > 0 { word(s - 1) } else { OUTSIDE });
-        let begins = longer(ENDS, word(s));
+        let places = &self.places[s..];
+        let before = longer(AROUND, if s > 0 { self.places[s - 1].word } else { OUTSIDE });
+        let begins = longer(ENDS, places[0].word);
         let (mut text, mut shape) = (TEXT, SHAPE);
-        for (length, place) in (1..).zip(self.places[s..].iter().take(longest)) {
+        found.clear();
+        for (i, place) in places.iter().take(longest).enumerate() {
             text = longer(text, place.word);
             shape = longer(shape, place.shape);
-            let mut hashes = [text, 0, 0, 0, 0];
-            let mut count = 1;
-            for (there, hash) in [
-                (ends && length > 1, longer(begins, place.word)),
-                (around, longer(before, word(s + length))),
-                (shapes, shape),
-                (lines, if lines { line_hash(line_bits(&self.lines, s, s + length)) } else { 0 }),
-            ] {
-                hashes[count] = hash;
-                count += usize::from(there);
+            let length = i as u32 + 1;
+            glances.features.find(text, length, Hints::TEXT, found);
+            if ends && i > 0 {
+                glances.features.find(longer(begins, place.word), length, Hints::ENDS, found);
             }
-            for &hash in &hashes[..count] {
-                let mut at = glances.features.home(hash);
-                while let Some((feature, next)) = glances.features.next(hash, at) {
-                    see(length, feature);
-                    at = next;
-                }
+            if around {
+                let after = if i + 1 < places.len() { places[i + 1].word } else { OUTSIDE };
+                glances.features.find(longer(before, after), length, Hints::AROUND, found);
+            }
+            if shapes {
+                glances.features.find(shape, length, Hints::SHAPE, found);
+            }
+            if lines {
+                let hash = line_hash(line_bits(&self.lines, s, s + i + 1));
+                glances.features.find(hash, length, Hints::NONE, found);
             }
         }
+    }
+}
+
+/// A feature that a segment may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Possible {
+    /// The length of the segment.
+    pub length: u32,
+    /// The look-up that may find it.
+    pub hint: Hints,
+    /// The feature.
+    pub feature: FeatureId,
+}
+
+/// Which look-ups can find a feature of a segment; the others need not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hints(u8);
+
+impl Hints {
+    /// None can.
+    pub(crate) const NONE: Self = Hints(0);
+    /// That of the whole text.
+    pub(crate) const TEXT: Self = Hints(1);
+    /// That of its ends.
+    pub(crate) const ENDS: Self = Hints(1 << 1);
+    /// That of its neighbours.
+    pub(crate) const AROUND: Self = Hints(1 << 2);
+    /// That of its shapes.
+    pub(crate) const SHAPE: Self = Hints(1 << 3);
+    /// That of similar segments.
+    pub(crate) const SIMILAR: Self = Hints(1 << 4);
+    /// Any can: nobody has looked.
+    pub(crate) const ALL: Self = Hints(u8::MAX);
+
+    /// Either.
+    #[inline(always)]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Hints(self.0 | other.0)
+    }
+
+    /// Whether one of the others is among these.
+    #[inline(always)]
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 }

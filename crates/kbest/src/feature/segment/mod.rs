@@ -32,6 +32,7 @@ mod text;
 
 pub use builder::{LeaveOut, Own, SegmentFeaturesBuilder};
 pub use glance::Glance;
+pub(crate) use glance::{Hints, Possible, Similarity};
 pub use lexicon::Lexicon;
 pub use similar::Similar;
 pub use text::SegmentText;
@@ -265,13 +266,28 @@ impl SegmentFeatures {
         s: usize,
         r: usize,
         own: Option<&Own<'_>>,
+        visit: impl FnMut(FeatureId),
+    ) {
+        self.visit_hinted(memory, s, r, Hints::ALL, own, visit);
+    }
+
+    /// The same if a [`Glance`] has told which look-ups can find something.
+    pub(crate) fn visit_hinted(
+        &self,
+        memory: &mut SegmentMemory,
+        s: usize,
+        r: usize,
+        hints: Hints,
+        own: Option<&Own<'_>>,
         mut visit: impl FnMut(FeatureId),
     ) {
         if self.kinds.is_empty() {
             return;
         }
         let SegmentMemory { text, key, similar } = memory;
-        if let Some(id) = self.texts.id(text.words(s, r)) {
+        if hints.has(Hints::TEXT)
+            && let Some(id) = self.texts.id(text.words(s, r))
+        {
             match own {
                 None => self.features_of_text(id).iter().for_each(|&feature| visit(feature)),
                 Some(own) => own.visit(self.features_of_text(id), id, &mut visit),
@@ -286,13 +302,20 @@ impl SegmentFeatures {
         };
         for &kind in &self.kinds {
             match kind {
-                SegmentKind::Ends if r - s > 1 => look_up(kind, &mut |key| text.push_ends(s, r, key)),
-                SegmentKind::Around => look_up(kind, &mut |key| text.push_around(s, r, key)),
-                SegmentKind::Shape => look_up(kind, &mut |key| key.extend_from_slice(text.shapes(s, r))),
+                SegmentKind::Ends if r - s > 1 && hints.has(Hints::ENDS) => {
+                    look_up(kind, &mut |key| text.push_ends(s, r, key));
+                }
+                SegmentKind::Around if hints.has(Hints::AROUND) => {
+                    look_up(kind, &mut |key| text.push_around(s, r, key));
+                }
+                SegmentKind::Shape if hints.has(Hints::SHAPE) => {
+                    look_up(kind, &mut |key| key.extend_from_slice(text.shapes(s, r)));
+                }
                 _ => {}
             }
         }
-        if self.has(SegmentKind::Similar)
+        if hints.has(Hints::SIMILAR)
+            && self.has(SegmentKind::Similar)
             && let Some((label, step)) = self.similar.nearest(s, r, own.map(|own| own.sequence()), similar)
             && let Some(id) = self.similar_features[label as usize * Similar::STEPS + step]
         {

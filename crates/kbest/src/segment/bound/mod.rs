@@ -81,7 +81,9 @@ impl TokenFeatures for crate::feature::FeatureBuffer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnedBound {
     parts: BoundParts,
-    places: Vec<u32>, // of each token feature up to the last known one: its place in `features` plus 1, or 0
+    known: Vec<u64>, // one bit for each token feature up to the last known one: small enough to stay near
+    places: Vec<u32>, // of the same: its place in `features`
+    into: Vec<f32>,  // `pairs`, the other way round: `[label][before]`
 }
 
 /// What a [`LearnedBound`] consists of.
@@ -113,6 +115,7 @@ const MOST_FEATURES: u32 = 1 << 28;
 pub struct BoundMemory {
     labels: Vec<LabelId>,
     stamps: Vec<u32>, // of each known feature: the position that had it last, plus 1
+    taken: Vec<u32>,
     scores: Vec<f32>,
     along: Vec<f64>, // T + 1: what z scores from here on
 }
@@ -163,10 +166,13 @@ impl LearnedBound {
         trees.check(*labels, features.len())?;
         parts.promise.check()?;
         let mut places = vec![0; features.last().map_or(0, |&last| last as usize + 1)];
+        let mut known = vec![0; places.len().div_ceil(64)];
         for (place, &feature) in features.iter().enumerate() {
-            places[feature as usize] = place as u32 + 1;
+            places[feature as usize] = place as u32;
+            known[feature as usize / 64] |= 1 << (feature % 64);
         }
-        Ok(LearnedBound { parts, places })
+        let into = (0..labels * labels).map(|i| pairs[i % labels * labels + i / labels]).collect();
+        Ok(LearnedBound { parts, known, places, into })
     }
 
     /// Its parts.
@@ -182,10 +188,8 @@ impl LearnedBound {
     /// The place of a token feature among those known.
     #[inline]
     fn place(&self, feature: u32) -> Option<usize> {
-        match self.places.get(feature as usize) {
-            None | Some(0) => None,
-            Some(place) => Some(*place as usize - 1),
-        }
+        let known = self.known.get(feature as usize / 64)? >> (feature % 64) & 1 != 0;
+        known.then(|| self.places[feature as usize] as usize)
     }
 
     /// The estimate for one sequence: give it to [`SegmentLattice::with_learned`].
@@ -219,7 +223,7 @@ impl LearnedBound {
         if lattice.labels() != labels {
             return Err(Error::shape("learned bound", format!("{labels} labels"), lattice.labels()));
         }
-        let BoundMemory { labels: guess, stamps, scores, along } = memory;
+        let BoundMemory { labels: guess, stamps, taken, scores, along } = memory;
         stamps.clear();
         stamps.resize(self.parts.features.len(), 0);
         scores.clear();
@@ -246,7 +250,7 @@ impl LearnedBound {
             guess.push(if trees.is_empty() {
                 first_largest(lattice.chain().node_row(t))
             } else {
-                trees.score(stamps, t as u32 + 1, scores);
+                trees.score(stamps, t as u32 + 1, taken, scores);
                 first_largest(scores)
             });
         }
@@ -267,10 +271,11 @@ impl LearnedBound {
             }
             chain += estimate.sums[(r + 1) * labels + z] - estimate.sums[r * labels + z] - estimate.once[z];
             let after = &mut estimate.after[r * labels..][..labels];
+            let into = &self.into[z * labels..][..labels];
             with_edges!(lattice.chain(), |edges| {
-                let column = edges.column(r, z, &mut buffer);
+                let column = &edges.column(r, z, &mut buffer)[..labels];
                 for y in 0..labels {
-                    after[y] = finite(column[y]) + f64::from(pairs[y * labels + z]) + along[r] + chain;
+                    after[y] = finite(column[y]) + f64::from(into[y]) + along[r] + chain;
                 }
             });
         }
@@ -281,11 +286,8 @@ impl LearnedBound {
 /// The first of the largest scores.
 #[inline]
 fn first_largest<S: Float>(scores: &[S]) -> LabelId {
-    let mut best = 0;
-    for (y, &score) in scores.iter().enumerate() {
-        best = if score > scores[best] { y } else { best };
-    }
-    best as LabelId
+    let most = S::largest(scores);
+    scores.iter().position(|&score| score == most).unwrap_or(0) as LabelId
 }
 
 /// A score that may be forbidden, as an estimate counts it: forbidden parts are left out, and weights make up for them.
