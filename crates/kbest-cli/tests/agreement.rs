@@ -77,6 +77,9 @@ fn what_cannot_be_meant_is_refused() {
         (&["--agreement", "Mood"][..], "groups that labels differ in: coarse, Case"),
         (&["--agreement", "usual", "--algorithm", "voted"], "--agreement"),
         (&["--agreement", "coarse", "--algorithm", "hmm"], "--agreement"),
+        (&["--runs", "2", "--algorithm", "voted"], "--runs"),
+        (&["--runs", "2", "--algorithm", "crf"], "--runs"),
+        (&["--runs", "0"], "--runs"),
     ] {
         let (code, _, stderr) = run(&[&["train", &data, "-m", &model, "-q"], more].concat());
         assert!(code == 2 && stderr.contains(expected), "{code} {stderr}");

@@ -17,6 +17,7 @@ Y = [[label if (i + t) % 7 else "NOUN" for t, label in enumerate(labels)] for i,
     [
         dict(algorithm="averaged"),
         dict(algorithm="averaged", threads=2),
+        dict(algorithm="averaged", runs=2),
         dict(algorithm="voted"),
         dict(algorithm="pa"),
         dict(algorithm="crf", epochs=8),

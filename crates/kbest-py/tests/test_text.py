@@ -72,6 +72,7 @@ def test_every_form_of_answer(tagger):
         dict(algorithm="averaged"),
         dict(algorithm="perceptron", seed=5),
         dict(algorithm="averaged", decoder="beam:2", threads=2),
+        dict(algorithm="averaged", runs=2),
         dict(algorithm="voted", epochs=3),
         dict(algorithm="pa", longest=0.5),
         dict(algorithm="crf", c1=0.01, c2=0.1, all_transitions=True),

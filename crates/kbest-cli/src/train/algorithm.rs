@@ -28,6 +28,10 @@ pub(super) struct AlgorithmOptions {
     /// cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// averaged, perceptron, pa, semi: number of runs over the data in different orders, whose mean is the model: better, and as many
+    /// times the work [default: 1]
+    #[arg(long, value_name = "N")]
+    runs: Option<usize>,
     /// perceptrons: decoder (see `kbest decoders`); with `beam:16`, updates at the first error it cannot recover from
     /// [default: auto]
     #[arg(long, value_name = "NAME")]
@@ -92,13 +96,14 @@ pub(super) struct AlgorithmOptions {
 impl AlgorithmOptions {
     /// The options, by the names of the library.
     pub(super) fn recipe(&self) -> Recipe {
-        let AlgorithmOptions { algorithm, seed, threads, longest, optimizer, c1, c2, .. } = *self;
+        let AlgorithmOptions { algorithm, seed, threads, runs, longest, optimizer, c1, c2, .. } = *self;
         let AlgorithmOptions { all_states, all_transitions, rate, batch, smoothing, states, .. } = *self;
         let AlgorithmOptions { loss, no_averaging, c, gap, budget, .. } = *self;
         Recipe {
             algorithm,
             seed,
             threads,
+            runs,
             decoder: self.decoder.clone(),
             agreement: self.agreement.clone(),
             longest,

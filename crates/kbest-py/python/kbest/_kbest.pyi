@@ -490,6 +490,7 @@ def train(
     colon_words: bool = False,
     seed: int = 1,
     threads: Optional[int] = None,
+    runs: Optional[int] = None,
     decoder: Optional[str] = None,
     agreement: Optional[str] = None,
     longest: Optional[float] = None,

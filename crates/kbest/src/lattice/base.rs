@@ -301,6 +301,12 @@ impl<'a, S: Float> Line<'a, S> {
         self.others.of.is_empty().then(|| self.scores[0])
     }
 
+    /// The largest score of a class that has labels.
+    #[inline(always)]
+    pub(super) fn largest(&self) -> S {
+        self.of_class(self.own.best[self.class] as usize)
+    }
+
     /// The largest score of a label that is not in a list of exceptions.
     pub(super) fn largest_but(&self, exceptions: &[u32]) -> S {
         self.largest_among(&self.others.sizes, self.own.best[self.class] as usize, exceptions.iter().copied())

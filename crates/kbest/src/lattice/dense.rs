@@ -6,7 +6,9 @@
 
 use super::base::Base;
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
-use super::{BoundsView, DenseFactors, EdgeScores, SparseEdges, checked_magnitude, magnitude_of_legal};
+use super::{
+    BoundsView, DenseFactors, EdgeScores, LinearFactors, SparseEdges, checked_magnitude, magnitude_of_legal,
+};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -26,6 +28,9 @@ const COLUMNS_AT_HAND: usize = 512;
 /// copy of the matrix costs much memory.
 const COLUMNS_UP_TO: usize = 1024;
 
+/// With more labels than this, the products of forward-backward take longer than its exponentials.
+const LINEAR_UP_TO: usize = 256;
+
 /// One matrix `[from][to]` shared by all positions.
 #[derive(Debug)]
 pub struct DenseEdges<S: Float> {
@@ -38,6 +43,7 @@ pub struct DenseEdges<S: Float> {
     sparse: OnceLock<SparseEdges<S>>,
     forward: OnceLock<DenseFactors<S>>,
     backward: OnceLock<DenseFactors<S>>,
+    linear: OnceLock<Option<LinearFactors>>,
 }
 
 impl<S: Float> DenseEdges<S> {
@@ -72,6 +78,7 @@ impl<S: Float> DenseEdges<S> {
             sparse: OnceLock::new(),
             forward: OnceLock::new(),
             backward: OnceLock::new(),
+            linear: OnceLock::new(),
         })
     }
 
@@ -99,6 +106,7 @@ impl<S: Float> DenseEdges<S> {
         self.bounds.follow(change, &maxima);
         self.forward.take();
         self.backward.take();
+        self.linear.take();
         Ok(change)
     }
 
@@ -163,6 +171,16 @@ impl<S: Float> DenseEdges<S> {
     /// `exp` of the scores, for sums over the labels they enter; made once.
     pub(crate) fn factors_backward(&self) -> &DenseFactors<S> {
         self.backward.get_or_init(|| DenseFactors::backward(self.factors_forward(), |p| self.padded_row(p)))
+    }
+
+    /// `exp` of the scores, if they are few and can be summed without scaling each row and column; made once.
+    pub(crate) fn linear_factors(&self) -> Option<&LinearFactors> {
+        if self.labels > LINEAR_UP_TO {
+            return None;
+        }
+        self.linear
+            .get_or_init(|| LinearFactors::new(self.labels, |p| &self.padded_row(p)[..self.labels]))
+            .as_ref()
     }
 }
 

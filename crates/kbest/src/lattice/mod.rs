@@ -58,7 +58,7 @@ pub use sparse::SparseEdges;
 
 pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
-pub(crate) use potentials::{ClassFactors, DenseFactors, SparseFactors};
+pub(crate) use potentials::{ClassFactors, DenseFactors, LinearFactors, SparseFactors};
 pub(crate) use sparse::KEPT_WHOLE;
 
 use crate::error::{Error, Result};

@@ -94,6 +94,45 @@ impl<S: Float> DenseFactors<S> {
     }
 }
 
+/// The exponentials of a dense matrix, without scaling rows and columns, for few labels and scores that are not far apart.
+#[derive(Debug)]
+pub(crate) struct LinearFactors {
+    pub forward: AlignedVec<f64>, // exp(w[p][y] - offset), rows (p) and columns (y) padded to `stride` with 0
+    pub backward: AlignedVec<f64>, // the same, transposed
+    pub all: Vec<u32>,            // every row
+    pub stride: usize,
+    pub offset: f64, // the largest score
+    pub spread: f64, // by how much the smallest one is below it
+}
+
+impl LinearFactors {
+    /// Rows are padded to a multiple of this, the widest vector; with more, small matrices would be mostly padding.
+    pub(crate) const WIDTH: usize = 8;
+
+    /// `None` if an edge is forbidden, or if edges are too far apart to be told from 0.
+    pub(super) fn new<'a, S: Float>(labels: usize, rows: impl Fn(usize) -> &'a [S]) -> Option<Self> {
+        let stride = labels.next_multiple_of(Self::WIDTH);
+        let mut forward = AlignedVec::filled(stride * stride, f64::NEG_INFINITY);
+        let (mut offset, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
+        for p in 0..labels {
+            for (to, w) in forward[p * stride..][..labels].iter_mut().zip(rows(p)) {
+                *to = w.to_f64();
+                (offset, lowest) = (offset.max(*to), lowest.min(*to));
+            }
+        }
+        let spread = offset - lowest;
+        if lowest == f64::NEG_INFINITY || spread > -f64::MIN_POSITIVE.ln() {
+            return None;
+        }
+        exp_rows(&mut forward, offset);
+        let mut backward = AlignedVec::filled(stride * stride, 0.0);
+        for (p, row) in forward.chunks_exact(stride).enumerate() {
+            row.iter().enumerate().for_each(|(y, &factor)| backward[y * stride + p] = factor);
+        }
+        Some(LinearFactors { forward, backward, all: (0..stride as u32).collect(), stride, offset, spread })
+    }
+}
+
 /// The largest score, 0 if all are forbidden.
 fn largest_legal<S: Float>(scores: &[S]) -> f64 {
     let largest = S::largest(scores);

@@ -334,15 +334,21 @@ struct SparseMaxima<'a, S: Float> {
     columns: &'a Lists<S>,
 }
 
+/// The largest of base scores and exceptions. Where an exception reaches the largest base score, which labels have that one does
+/// not matter, and finding out may take a look at every class.
+#[inline]
+fn largest<S: Float>(base: Line<'_, S>, (members, exceptions): (&[u32], &[S])) -> S {
+    let top = S::largest(exceptions);
+    if top >= base.largest() { top } else { top.larger(base.largest_but(members)) }
+}
+
 impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
     fn row(&self, p: usize) -> S {
-        let (members, scores) = self.rows.list(p);
-        S::largest(scores).larger(self.base.row(p).largest_but(members))
+        largest(self.base.row(p), self.rows.list(p))
     }
 
     fn column(&self, y: usize) -> S {
-        let (members, scores) = self.columns.list(y);
-        S::largest(scores).larger(self.base.column(y).largest_but(members))
+        largest(self.base.column(y), self.columns.list(y))
     }
 
     /// The base counts whether or not an edge has it, so there is no need to check.

@@ -16,7 +16,8 @@
 //! **Stability.** The maximum is subtracted from each row of `alpha`, and the largest node and edge score of a step are
 //! subtracted before anything is added to them; the subtracted numbers are added up with compensation. So neither long
 //! sequences nor large scores cost precision; only large differences within a step do. The sums themselves are products
-//! of scaled factors, replaced by an exact sum in log space wherever they could lose anything that matters.
+//! of scaled factors, replaced by an exact sum in log space wherever they could lose anything that matters. With few labels
+//! and scores that are not far apart, nothing can get lost, and no logarithms are needed at all (`linear.rs`).
 //! Probabilities of pairs are computed from neighbouring rows alone, never from differences of numbers as large as
 //! `log Z`.
 //!
@@ -24,8 +25,8 @@
 //! sparse ones; memory for `2 T L` numbers, `L` for [`log_partition`]. The first call with given dense edges computes
 //! their exponentials and keeps them with the edges. **When not.** If you need only the best path, use a decoder.
 //!
-//! **Precision.** All sums are `f64`. Factors of dense `f32` edges are stored as `f32`: each step then adds a relative
-//! error of at most `2^-24`. **Paper.** Rabiner (1989), section III; Lafferty, McCallum & Pereira (2001), section 3.
+//! **Precision.** All sums are `f64`. In log space, factors of dense `f32` edges are stored as `f32`: each step then adds a
+//! relative error of at most `2^-24`. **Paper.** Rabiner (1989), section III; Lafferty, McCallum & Pereira (2001), section 3.
 //!
 //! ```
 //! use kbest::{Edges, Lattice, MarginalScratch, marginals};
@@ -40,6 +41,7 @@
 //! ```
 
 mod calibration;
+mod linear;
 mod pairs;
 mod posterior;
 mod step;
@@ -50,7 +52,7 @@ pub use pairs::PairSums;
 pub use posterior::{Marginals, PosteriorPath};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Float, exp_rows};
+use crate::kernel::{AlignedVec, Float, exp_rows};
 use crate::lattice::Lattice;
 use step::{Direction, Step, Work, largest, log_sum_exp};
 use sum::Sum;
@@ -59,12 +61,16 @@ use sum::Sum;
 /// largest sequence and is not freed between calls.
 #[derive(Debug, Default)]
 pub struct MarginalScratch {
-    inflow: Vec<f64>,     // T x L: alpha before its node score is added, minus `rise`
+    stride: usize,               // of the rows below: at least L
+    linear: bool,                // whether `inflow` holds numbers and not their logarithms
+    inflow: AlignedVec<f64>,     // T rows: alpha before its node score is added, minus `rise`
+    forward: AlignedVec<f64>,    // T rows: alpha itself, if linear
+    posteriors: AlignedVec<f64>, // T rows
     rise: Vec<Rise>, // T + 1: subtracted from each row of alpha; the last one from the sum over last labels
-    posteriors: Vec<f64>, // T x L
     alpha: Vec<f64>, // L: forward logarithms of one position, minus their maximum
-    beta: Vec<f64>,  // L: backward logarithms of one position, minus their maximum
-    next: Vec<f64>,  // L
+    beta: AlignedVec<f64>, // L: backward logarithms of one position, minus their maximum; numbers, if linear
+    next: AlignedVec<f64>, // L
+    scales: Vec<f64>, // T + 1: what divides the numbers of each position
     log_partition: f64,
     work: Work,
 }
@@ -112,21 +118,26 @@ pub fn marginals<'a, S: Float>(
     lattice: &'a Lattice<'_, S>,
     scratch: &'a mut MarginalScratch,
 ) -> Result<Marginals<'a, S>> {
-    let (positions, labels) = (lattice.positions(), lattice.labels());
-    scratch.rise.clear();
-    scratch.posteriors.clear();
-    scratch.posteriors.resize(positions * labels, 0.0);
-    scratch.inflow.clear();
-    scratch.inflow.resize(positions * labels, 0.0);
-    scratch.alpha.resize(labels, 0.0);
-    scratch.beta.resize(labels, 0.0);
-    scratch.next.resize(labels, 0.0);
-    scratch.log_partition = 0.0;
-    if positions > 0 {
-        forward(lattice, scratch)?;
-        backward(lattice, scratch)?;
+    if lattice.positions() == 0 {
+        scratch.log_partition = 0.0;
+    } else if !linear::factors(lattice).is_some_and(|factors| linear::fill(lattice, factors, scratch)) {
+        fill_in_logs(lattice, scratch)?;
     }
     Ok(Marginals::new(lattice, scratch))
+}
+
+/// Forward-backward in log space, for any lattice of at least one position.
+fn fill_in_logs<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) -> Result<()> {
+    let (positions, labels) = (lattice.positions(), lattice.labels());
+    scratch.rise.clear();
+    (scratch.stride, scratch.linear) = (labels, false);
+    scratch.posteriors.reset(positions * labels, 0.0);
+    scratch.inflow.reset(positions * labels, 0.0);
+    scratch.alpha.resize(labels, 0.0);
+    scratch.beta.reset(labels, 0.0);
+    scratch.next.reset(labels, 0.0);
+    forward(lattice, scratch)?;
+    backward(lattice, scratch)
 }
 
 /// The logarithm of the sum of `exp(score)` over all paths, by the forward pass alone; 0 for an empty sequence.
@@ -139,7 +150,7 @@ pub fn log_partition<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalS
     }
     let MarginalScratch { alpha, next, work, .. } = scratch;
     alpha.resize(lattice.labels(), 0.0);
-    next.resize(lattice.labels(), 0.0);
+    next.reset(lattice.labels(), 0.0);
     let mut sum = Sum::default();
     for t in 0..lattice.positions() {
         forward_step(lattice, t, alpha, next, work)?.add_to(&mut sum);
@@ -226,14 +237,14 @@ fn backward<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalScratch) -
         exp_rows(posteriors, top);
         let scale = 1.0 / posteriors.iter().sum::<f64>();
         posteriors.iter_mut().for_each(|posterior| *posterior *= scale);
-        let likely = posteriors.iter().zip(inflow.iter().zip(&*beta)).filter(|(p, _)| **p > LIKELY);
+        let likely = posteriors.iter().zip(inflow.iter().zip(beta.iter())).filter(|(p, _)| **p > LIKELY);
         let magnitude = likely.fold(0.0, |most: f64, (_, (inflow, b))| most.max(inflow.abs()).max(b.abs()));
         if magnitude > LARGEST {
             return Err(Error::Range { magnitude, largest: LARGEST });
         }
         // Minus its maximum, so that beta stays small however long the sequence is.
         let top = largest(beta);
-        for (next, b) in next.iter_mut().zip(&*beta) {
+        for (next, b) in next.iter_mut().zip(beta.iter()) {
             *next = b - top;
         }
         add_scores(next, lattice.node_row(t));

@@ -146,6 +146,16 @@ impl PairSums {
             let t = step + 1;
             self.offset = marginals.edge_offset(t);
             let z = &mut self.z[step * width..][..labels];
+            if let Some(alphas) = marginals.linear_alphas(t - 1) {
+                for (z, (inflow, posterior)) in
+                    z.iter_mut().zip(marginals.inflows(t).iter().zip(marginals.node(t)))
+                {
+                    *z = posterior / inflow;
+                }
+                let x = &mut self.x[step * width..][..labels];
+                x.iter_mut().zip(alphas).for_each(|(x, alpha)| *x = weight * alpha);
+                continue;
+            }
             z.copy_from_slice(marginals.inflows(t));
             let posteriors = marginals.node(t);
             let lost = z.iter().zip(posteriors).any(|(z, &posterior)| *z < LOWEST_INFLOW && posterior > 0.0);

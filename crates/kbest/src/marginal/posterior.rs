@@ -69,7 +69,7 @@ impl<'a, S: Float> Marginals<'a, S> {
     /// # Panics
     /// If there is no position `t`.
     pub fn node(&self, t: usize) -> &'a [f64] {
-        &self.memory.posteriors[t * self.labels()..(t + 1) * self.labels()]
+        &self.memory.posteriors[t * self.memory.stride..][..self.labels()]
     }
 
     /// `P(y_(t-1) = p, y_t = y)`, for `t >= 1`.
@@ -206,12 +206,18 @@ impl<'a, S: Float> Marginals<'a, S> {
 
     /// `ln sum over p of exp(alpha[t-1][p] + edge[t][p][y])`, minus the edges' offset.
     fn inflow(&self, t: usize, y: usize) -> f64 {
-        self.memory.inflow[t * self.labels() + y]
+        let inflow = self.memory.inflow[t * self.memory.stride + y];
+        if self.memory.linear { inflow.ln() } else { inflow }
     }
 
-    /// The same for every label.
+    /// The same for every label, without the logarithm if forward-backward needed none.
     pub(super) fn inflows(&self, t: usize) -> &[f64] {
-        &self.memory.inflow[t * self.labels()..(t + 1) * self.labels()]
+        &self.memory.inflow[t * self.memory.stride..][..self.labels()]
+    }
+
+    /// `exp(alpha)` of every label, if forward-backward needed no logarithms.
+    pub(super) fn linear_alphas(&self, t: usize) -> Option<&[f64]> {
+        self.memory.linear.then(|| &self.memory.forward[t * self.memory.stride..][..self.labels()])
     }
 
     /// The edges' offset at the step into position `t`.
@@ -219,8 +225,11 @@ impl<'a, S: Float> Marginals<'a, S> {
         self.memory.rise[t].edge
     }
 
-    /// The forward logarithm of label `y`, minus that of the best label.
+    /// The forward logarithm of label `y`, relative to the others of its position.
     pub(super) fn alpha(&self, t: usize, y: usize) -> f64 {
+        if let Some(alphas) = self.linear_alphas(t) {
+            return alphas[y].ln();
+        }
         self.memory.rise[t].alpha(self.inflow(t, y), self.lattice.node_row(t)[y])
     }
 

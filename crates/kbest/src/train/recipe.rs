@@ -45,6 +45,9 @@ const USUAL: &str = "usual";
 /// More threads than this are taken for a slip of the finger: each has its own memory.
 pub const MOST_THREADS: usize = 1024;
 
+/// So are more runs than this: each has weights of its own.
+const MOST_RUNS: usize = 100;
+
 /// Where each step of training sees all data, a loss stands still if an epoch lowers it by at most this share of itself.
 /// (Measured: `benchmarks/features.md`.)
 const STILL: f64 = 0.002;
@@ -105,6 +108,10 @@ impl Algorithm {
         Algorithm::Dual,
         Algorithm::Semi,
     ];
+
+    /// Those of which several runs can be averaged.
+    const AVERAGING: &[Algorithm] =
+        &[Algorithm::Averaged, Algorithm::Perceptron, Algorithm::Pa, Algorithm::Semi];
 
     /// Those that can learn weights between parts of neighbouring labels.
     const AGREEING: &[Algorithm] =
@@ -222,6 +229,8 @@ pub struct Recipe {
     pub seed: u64,
     /// Threads; by default one, for a CRF all cores.
     pub threads: Option<usize>,
+    /// Perceptrons: independent runs, whose mean is the model.
+    pub runs: Option<usize>,
     /// Perceptrons: the decoder.
     pub decoder: Option<String>,
     /// Weights between parts of neighbouring labels: `none`, `usual`, or groups of parts joined by `+`, such as
@@ -267,6 +276,7 @@ impl Default for Recipe {
             algorithm: Algorithm::default(),
             seed: 1,
             threads: None,
+            runs: None,
             decoder: None,
             agreement: None,
             longest: None,
@@ -297,7 +307,8 @@ impl Recipe {
     /// to: `algorithm crf`, `optimizer sgd`, `loss perceptron`.
     pub fn check(&self) -> Result<()> {
         use Algorithm::{BaumWelch, Dual, Hmm, Pa};
-        let options: [(&str, bool, &[Algorithm]); 18] = [
+        let options: [(&str, bool, &[Algorithm]); 19] = [
+            ("runs", self.runs.is_some_and(|runs| runs != 1), Algorithm::AVERAGING),
             ("decoder", self.decoder.is_some(), Algorithm::DECODING),
             ("agreement", self.agreement.as_deref().is_some_and(|given| given != NONE), Algorithm::AGREEING),
             ("longest", self.longest.is_some(), &[Pa]),
@@ -330,6 +341,9 @@ impl Recipe {
                 return Err(Error::argument("threads", format!("at most {MOST_THREADS}"), threads));
             }
             _ => {}
+        }
+        if let Some(runs) = self.runs.filter(|runs| !(1..=MOST_RUNS).contains(runs)) {
+            return Err(Error::argument("runs", format!("1 to {MOST_RUNS}"), runs));
         }
         for (option, given) in [("rate", self.rate.is_some()), ("batch", self.batch.is_some())] {
             if given && self.optimizer != Some(Optimizer::Sgd) {
@@ -428,6 +442,7 @@ impl Recipe {
         let seeded = !matches!(self.algorithm, Algorithm::Hmm) && !self.is_batch();
         add("seed", seeded.then(|| self.seed.to_string()));
         add("threads", shown(&self.threads).filter(|_| !Algorithm::CRF.contains(&self.algorithm)));
+        add("runs", shown(&self.runs));
         add("decoder", self.decoder.clone());
         add("agreement", self.agreement.clone());
         add("longest", shown(&self.longest));
@@ -528,7 +543,9 @@ impl Recipe {
             Algorithm::Semi => {
                 let (decoder, seed) = (self.segment_decoder()?, self.seed);
                 let threads = self.threads.unwrap_or(1);
-                let options = PerceptronOptions { decoder, seed, threads, ..PerceptronOptions::default() };
+                let runs = self.runs.unwrap_or(1);
+                let options =
+                    PerceptronOptions { decoder, seed, threads, runs, ..PerceptronOptions::default() };
                 Ok(Box::new(Perceptron::new(data.clone(), options)?))
             }
             other => Err(Error::argument("algorithm", "one for segments", other.name())),
@@ -551,6 +568,7 @@ impl Recipe {
             decoder: self.decoder()?,
             seed: self.seed,
             threads: self.threads.unwrap_or(1),
+            runs: self.runs.unwrap_or(1),
         };
         Ok(Box::new(Perceptron::new(data.clone(), options)?))
     }

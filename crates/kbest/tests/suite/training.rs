@@ -106,6 +106,8 @@ fn every_kind_of_perceptron_learns() {
             PerceptronOptions { decoder: Decoder::Beam(Beam { width: 4 }), ..PerceptronOptions::default() },
         ),
         ("mixed", PerceptronOptions { threads: 3, ..PerceptronOptions::default() }),
+        ("three runs", PerceptronOptions { runs: 3, ..PerceptronOptions::default() }),
+        ("two mixed runs", PerceptronOptions { runs: 2, threads: 2, ..PerceptronOptions::default() }),
     ];
     for (name, options) in kinds {
         let model = trained(&data, options, 4).model().unwrap();
@@ -141,6 +143,47 @@ fn the_average_is_the_mean_of_the_weights_after_every_sequence() {
     }
 }
 
+/// Several runs are runs with neighbouring seeds, and their model is the mean of the models.
+#[test]
+fn the_model_of_several_runs_is_their_mean() {
+    let (train, _) = corpus(10);
+    let data = training_set(&train[..30]);
+    let row = |model: &kbest::Model, feature: u32| {
+        let mut row = vec![0.0; model.labels().len()];
+        model.nodes().row(feature).iter().for_each(|(y, weight)| row[y as usize] = f64::from(weight));
+        row
+    };
+    for averaging in [Averaging::Final, Averaging::Averaged] {
+        let options =
+            |seed, runs| PerceptronOptions { averaging, seed, runs, ..PerceptronOptions::default() };
+        let mut together = Perceptron::new(data.clone(), options(5, 3)).unwrap();
+        let (mut done, mut report) = (Vec::new(), None);
+        for _ in 0..2 {
+            report = Some(together.epoch(&mut |progress| done.push(progress.done)).unwrap());
+        }
+        let report = report.unwrap();
+        assert_eq!((report.sequences, report.tokens), (3 * 30, 3 * data.tokens()));
+        assert!(done[..90].is_sorted() && done[89] == 30);
+        let alone: Vec<_> = (5..8).map(|seed| trained(&data, options(seed, 1), 2)).collect();
+        let models: Vec<_> = alone.iter().map(|trainer| trainer.model().unwrap()).collect();
+        let mean = together.model().unwrap();
+        let mut differing = 0;
+        for feature in 0..mean.nodes().features() as u32 {
+            let rows: Vec<_> = models.iter().map(|model| row(model, feature)).collect();
+            for (y, weight) in row(&mean, feature).into_iter().enumerate() {
+                let expected = rows.iter().map(|row| row[y]).sum::<f64>() / 3.0;
+                assert!((weight - expected).abs() < 1e-5, "{averaging:?}: {weight} {expected}");
+                differing += usize::from(rows[0][y] != rows[1][y]);
+            }
+        }
+        assert!(differing > 0, "the runs saw the data in the same order");
+    }
+    for (averaging, runs) in [(Averaging::Voted, 2), (Averaging::Averaged, 0)] {
+        let options = PerceptronOptions { averaging, runs, ..PerceptronOptions::default() };
+        assert!(matches!(Perceptron::new(data.clone(), options), Err(Error::Argument { .. })));
+    }
+}
+
 #[test]
 fn an_ensemble_of_one_opinion_is_of_that_opinion() {
     let mut sequence = Sequence::new();
@@ -163,8 +206,10 @@ fn an_ensemble_of_one_opinion_is_of_that_opinion() {
 fn a_resumed_run_goes_on_as_if_never_stopped() {
     let (train, _) = corpus(70);
     let data = training_set(&train);
-    for averaging in [Averaging::Final, Averaging::Averaged, Averaging::Voted] {
-        let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
+    let kinds =
+        [(Averaging::Final, 1), (Averaging::Averaged, 1), (Averaging::Averaged, 3), (Averaging::Voted, 1)];
+    for (averaging, runs) in kinds {
+        let options = PerceptronOptions { averaging, runs, ..PerceptronOptions::default() };
         let expected = trained(&data, options.clone(), 4);
         let stopped = trained(&data, options.clone(), 2);
         let key = fingerprint(&data, "options");

@@ -30,6 +30,9 @@ pub(super) enum Method {
 impl Method {
     fn of(recipe: &Recipe) -> Result<Self> {
         recipe.check()?;
+        if let Some(runs) = recipe.runs.filter(|&runs| runs > 1) {
+            return Err(Error::argument("runs", "1 in shards", runs));
+        }
         Ok(match recipe.algorithm {
             Algorithm::Averaged | Algorithm::Perceptron | Algorithm::Pa => {
                 let longest = recipe.longest.unwrap_or(1.0);
@@ -45,6 +48,7 @@ impl Method {
                     decoder: recipe.decoder()?,
                     seed: recipe.seed,
                     threads: 1,
+                    runs: 1,
                 })
             }
             Algorithm::Crf => {
