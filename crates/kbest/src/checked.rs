@@ -130,17 +130,20 @@ impl<T> Checked<T> {
     /// These values, if there are so many and they are sound.
     #[inline]
     pub(crate) fn part(&self, range: Range<usize>) -> Option<&[T]> {
-        self.part_inlined(range)
-    }
-
-    /// The same, always inlined: for loops that are compiled for the CPU in use.
-    #[inline(always)]
-    pub(crate) fn part_inlined(&self, range: Range<usize>) -> Option<&[T]> {
         let part = self.values.get(range.clone())?;
         let is_sound = |blocks: &Arc<Blocks>| {
             part.is_empty() || blocks.are_sound(range.start * size_of::<T>(), range.end * size_of::<T>() - 1)
         };
         self.blocks.as_ref().is_none_or(is_sound).then_some(part)
+    }
+
+    /// The same, inlined as far as arrays that are not watched go.
+    #[inline(always)]
+    pub(crate) fn part_inlined(&self, range: Range<usize>) -> Option<&[T]> {
+        match self.blocks {
+            None => self.values.get(range),
+            Some(_) => self.part(range),
+        }
     }
 
     /// One value, if it exists and is sound.
