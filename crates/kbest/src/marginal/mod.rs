@@ -22,7 +22,7 @@
 //! `log Z`.
 //!
 //! **Cost.** Twice `T L^2` multiplications for dense edges, less where few labels are likely; `T (L + exceptions)` for
-//! sparse ones; memory for `2 T L` numbers, `L` for [`log_partition`]. The first call with given dense edges computes
+//! sparse ones; memory for up to `3 T L` numbers, `L` for [`log_partition`]. The first call with given dense edges computes
 //! their exponentials and keeps them with the edges. **When not.** If you need only the best path, use a decoder.
 //!
 //! **Precision.** All sums are `f64`. In log space, factors of dense `f32` edges are stored as `f32`: each step then adds a

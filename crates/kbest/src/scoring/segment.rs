@@ -132,7 +132,9 @@ impl AskedSegments {
         let row = *rows.entry((s as u32, r as u32)).or_insert_with(|| {
             let start = scores.len();
             scores.resize(start + weights.labels(), 0.0);
-            let hints = hints.get(s * *longest + r - s - 1).copied().flatten().unwrap_or(Hints::ALL);
+            // Longer segments, which only explanations ask for, have none.
+            let hint = if r - s <= *longest { hints.get(s * *longest + r - s - 1) } else { None };
+            let hints = hint.copied().flatten().unwrap_or(Hints::ALL);
             let scores = &mut scores[start..];
             features.visit_hinted(memory, s, r, hints, None, |id| weights.add_to(id, 1.0, scores));
             start
