@@ -123,7 +123,7 @@ pub(super) struct Checkpoint<M> {
     state: PathBuf,
     best: PathBuf,
     fingerprint: u64,
-    kept: Arc<AtomicBool>, // whether there is something to resume
+    kept: Arc<AtomicBool>, // whether a state that exists is one of this run
     written: Option<Instant>,
     best_model: Option<Arc<M>>, // not written yet
 }
@@ -148,9 +148,9 @@ impl<M: Product> Checkpoint<M> {
         for path in [&checkpoint.state, &checkpoint.best] {
             interrupt::on_end_remove_unfinished(path);
         }
-        let (kept, state) = (checkpoint.kept.clone(), checkpoint.state.display().to_string());
-        interrupt::on_end_say(move || match kept.load(Ordering::Relaxed) {
-            true => format!("interrupted; the same command with --resume goes on from {state}"),
+        let (kept, state) = (checkpoint.kept.clone(), checkpoint.state.clone());
+        interrupt::on_end_say(move || match kept.load(Ordering::Relaxed) && state.exists() {
+            true => format!("interrupted; the same command with --resume goes on from {}", state.display()),
             false => "interrupted before the first pass was complete: nothing to resume".into(),
         });
         Ok(checkpoint)
@@ -184,8 +184,8 @@ impl<M: Product> Checkpoint<M> {
                 .map_err(|error| Failure::system("remove", &self.state, error))?;
         }
         self.write_best()?;
+        self.kept.store(true, Ordering::Relaxed); // before: a signal may come as soon as the state is there
         write_file(&self.state, &save_checkpoint(self.fingerprint, &end.standing, trainer))?;
-        self.kept.store(true, Ordering::Relaxed);
         self.written = Some(Instant::now());
         Ok(())
     }
