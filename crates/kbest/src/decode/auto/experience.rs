@@ -295,7 +295,7 @@ mod tests {
             class_pairs: 0,
             matrix_bytes: Some(4 * labels * labels),
             base_forbidden: false,
-            level: Level::Avx2, // the same costs on every machine
+            level: Level::Avx512, // the same costs on every machine
         }
     }
 
