@@ -9,6 +9,8 @@ KBEST_SOAK ?= 1000000
 # Instruction sets to soak, one after the other; one that the CPU lacks stands for the best that it has.
 LEVELS ?= avx512 avx2 scalar
 FUZZ_SECONDS ?= 60
+# `none` is faster; memory errors could come from kernel/ alone.
+FUZZ_SANITIZER ?= address
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 KILLS ?= 1000
 # Cargo features of the library, which must build without any and with each alone.
@@ -79,7 +81,7 @@ fuzz:
 	$(CARGO) test -p kbest-cli --test fuzz_arrays write_seeds -- --ignored
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target; \
-		(cd fuzz && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- \
+		(cd fuzz && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . -s $(FUZZ_SANITIZER) $$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=20 -print_final_stats=1) || exit 1; \
 	done
 

@@ -18,7 +18,7 @@ use kbest::{
     Template,
 };
 use std::io::Cursor;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A function that takes any bytes.
 pub type Target = fn(&[u8]);
@@ -113,16 +113,31 @@ fn put_checksums_right(bytes: &mut [u8]) {
     bytes[ROW - 4..ROW].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The checksum of zip and gzip, bit by bit.
+/// The checksum of zip and gzip.
 fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
-    !bytes.fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    })
+    !bytes.fold(!0u32, |crc, &byte| (crc >> 8) ^ CRC32[usize::from(crc as u8 ^ byte)])
 }
+
+/// What each byte does to the checksum: bit by bit for every input, it would take most of the time.
+const CRC32: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut crc, mut bit) = (byte as u32, 0);
+        while bit < 8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
 
 /// A checkpoint of the data that the corpus belongs to, whatever run it says it is of; its checksum is put right.
 pub fn checkpoint(data: &[u8]) {
-    let mut trainer = Perceptron::new(Arc::new(training_set()), PerceptronOptions::default()).unwrap();
+    static DATA: LazyLock<Arc<TrainingSet>> = LazyLock::new(|| Arc::new(training_set()));
+    let mut trainer = Perceptron::new(DATA.clone(), PerceptronOptions::default()).unwrap();
     let Some(content) =
         data.len().checked_sub(8).map(|end| &data[..end]).filter(|content| content.len() >= 16)
     else {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Npz, best_paths, decode_bytes, f32s, f64s, kbest, npy, small};
+use common::{Npz, best_paths, decode_bytes, f32s, f64s, kbest, npy, safetensors_with_header, small};
 use std::io::Read;
 use std::process::{Command, Stdio};
 
@@ -141,10 +141,8 @@ fn npy_and_safetensors() {
     assert_eq!(best_paths(&String::from_utf8(output.stdout).unwrap()), [(vec![2, 0], 4.0)]);
 
     let header = r#"{"edge":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"node":{"dtype":"BF16","shape":[1,2],"data_offsets":[16,20]}}"#;
-    let mut tensors = (header.len() as u64).to_le_bytes().to_vec();
-    tensors.extend(header.as_bytes());
-    tensors.extend([0; 16]);
-    tensors.extend([0x80, 0x3f, 0x00, 0x40]); // 1, 2
+    let one_and_two = [0x80, 0x3f, 0x00, 0x40];
+    let tensors = safetensors_with_header(header, &[&[0; 16], &one_and_two[..]].concat());
     let (code, stdout, _) = decode_bytes(&tensors, &[]);
     assert_eq!((code, best_paths(&stdout)), (0, vec![(vec![1], 2.0)]));
     for length in 0..tensors.len() {

@@ -3,14 +3,15 @@
 
 mod common;
 
-use common::{Npz, kbest};
+use common::{Npz, f32s, kbest, npy, safetensors_with_header};
 use std::path::{Path, PathBuf};
 
 fn fuzz_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-fn seeds() -> Vec<Vec<u8>> {
+/// Files to begin with, and the target that reads them.
+fn seeds() -> [(&'static str, Vec<u8>); 4] {
     let npz = || {
         Npz::new()
             .f32("node", &[2, 3, 2], &[1.0, 2.0, 0.5, -1.0, 0.0, 3.0, 1.0, 1.0, 2.0, 2.0, 0.0, -4.0])
@@ -18,7 +19,13 @@ fn seeds() -> Vec<Vec<u8>> {
             .i64("lengths", &[2], &[3, 1])
             .bools("allowed", &[3, 2], &[true; 6])
     };
-    vec![npz().bytes(), npz().compressed().bytes()]
+    let header = r#"{"edge":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"node":{"dtype":"F32","shape":[1,2],"data_offsets":[16,24]}}"#;
+    [
+        ("npz", npz().bytes()),
+        ("npz", npz().compressed().bytes()),
+        ("npy", npy("<f4", false, &[3, 2], &f32s(&[1.0, 2.0, 0.5, -1.0, 0.0, 3.0]))),
+        ("safetensors", safetensors_with_header(header, &f32s(&[0.0, 1.0, -1.0, 0.0, 1.0, 2.0]))),
+    ]
 }
 
 fn is_harmless(bytes: &[u8], what: &str) {
@@ -35,7 +42,7 @@ fn mutations_are_answered_or_refused() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) as usize) % n
     };
-    for seed in seeds() {
+    for (_, seed) in seeds() {
         is_harmless(&seed, "seed");
         for round in 0..60 {
             let mut bytes = seed.clone();
@@ -65,8 +72,8 @@ fn past_finds_do_no_harm() {
 #[test]
 #[ignore = "writes the corpus that `make fuzz` begins with"]
 fn write_seeds() {
-    for (i, seed) in seeds().iter().enumerate() {
-        let folder = fuzz_folder().join("corpus/npz");
+    for (i, (target, seed)) in seeds().iter().enumerate() {
+        let folder = fuzz_folder().join("corpus").join(target);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("seed-{i}")), seed).unwrap();
     }

@@ -28,6 +28,11 @@ pub fn npy_with_header(text: &str, elements: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A `.safetensors` file with any header.
+pub fn safetensors_with_header(text: &str, elements: &[u8]) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text.as_bytes(), elements].concat()
+}
+
 pub fn f32s(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

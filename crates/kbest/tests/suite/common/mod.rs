@@ -323,10 +323,9 @@ impl Case {
     pub fn edges<S: Float>(&self) -> Edges<S> {
         let labels = self.labels;
         // The most frequent value makes a good base; any value makes a correct one.
-        let base = *self.matrices[0]
-            .iter()
-            .max_by_key(|&&w| self.matrices[0].iter().filter(|&&v| v == w).count())
-            .unwrap();
+        let mut values = self.matrices[0].clone();
+        values.sort_by(f64::total_cmp);
+        let base = values.chunk_by(|v, w| v == w).max_by_key(|equal| equal.len()).unwrap()[0];
         let edges = match self.kind {
             EdgeKind::Dense if self.changed => self.changed_matrix(None),
             EdgeKind::Sparse if self.changed => self.changed_matrix(Some(base)),
