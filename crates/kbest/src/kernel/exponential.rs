@@ -157,8 +157,9 @@ mod tests {
 
     /// Numbers over the whole range, at a fixed stride that is not a round number, and the corners.
     fn arguments() -> Vec<f64> {
-        let grid = (0..60_000).map(|i| -708.0 + f64::from(i) * 0.023_611_7);
-        let near_zero = (-300..300).map(|i| f64::from(i) * 1e-3);
+        let every = if cfg!(miri) { 500 } else { 1 }; // an interpreter takes its time
+        let grid = (0..60_000).step_by(every).map(|i| -708.0 + f64::from(i) * 0.023_611_7);
+        let near_zero = (-300..300).step_by(every).map(|i| f64::from(i) * 1e-3);
         grid.chain(near_zero).chain([0.0, -0.0, 1e-300, -1e-17, LOWEST]).filter(|&x| x < 700.0).collect()
     }
 
