@@ -294,11 +294,10 @@ impl<S: Float> Edges<S> {
         Ok(Self::from_shape(Shape::Sparse(SparseEdges::rising(classes.len(), base))))
     }
 
-    /// Sets what one pair of labels scores beyond the base, in edges made by [`Edges::rising`]; they may be used again after
-    /// the next [`Edges::rebase`].
+    /// Sets what one pair of labels scores beyond the base, in edges made by [`Edges::rising`].
     ///
     /// # Errors
-    /// [`Error::Shape`] for other edges, [`Error::LabelOutOfRange`].
+    /// [`Error::Shape`] for other edges, [`Error::LabelOutOfRange`], [`Error::IllegalScore`] if the sum is not finite.
     #[cfg(feature = "text")] // for trainers
     pub(crate) fn set_beyond(&mut self, from: LabelId, to: LabelId, score: S) -> Result<()> {
         let labels = self.labels();
@@ -306,11 +305,14 @@ impl<S: Float> Edges<S> {
             let what = "edge to change".into();
             return Err(Error::LabelOutOfRange { what, label: label.into(), labels });
         }
+        let made = self.degenerate[0].get_mut().zip(self.ranking.get());
         match &mut self.shape {
-            Shape::Sparse(edges) => edges.set_beyond(from as usize, to as usize, score),
-            _ => return Err(Error::shape("edges to change", "edges in classes", "other edges")),
+            Shape::Sparse(edges) => {
+                follow(edges.set_beyond(from as usize, to as usize, score)?, edges, made);
+                Ok(())
+            }
+            _ => Err(Error::shape("edges to change", "edges in classes", "other edges")),
         }
-        Ok(())
     }
 
     /// Replaces the base scores of edges in classes, row by row, and moves every exception by the same amount. Afterwards
@@ -591,6 +593,58 @@ mod tests {
             assert!(edges.add(0, 1, f32::NAN).is_err());
             assert!(edges.degenerate[0].get().is_some());
         }
+    }
+
+    /// Edges over base scores that change are always those that would be made anew, bounds included.
+    #[cfg(feature = "text")]
+    #[test]
+    fn edges_over_changing_scores_are_as_new() {
+        use crate::decode::{Decode, Decoder, Scratch, Viterbi};
+        const LABELS: usize = 9;
+        let mut random = crate::random::Random::new(5);
+        let classes: [u32; LABELS] = std::array::from_fn(|y| y as u32 % 3);
+        let mut edges = Edges::<f32>::rising(&classes, 3).unwrap();
+        let mut base = [0.0f32; 9];
+        let mut beyond = std::collections::BTreeMap::new();
+        for round in 0..300 {
+            let number = |random: &mut crate::random::Random| random.below(9) as f32 - 4.0;
+            if round % 5 == 4 {
+                base = std::array::from_fn(|_| number(&mut random));
+                edges.rebase(&base).unwrap();
+            } else {
+                let pair = (random.below(LABELS) as u32, random.below(LABELS) as u32);
+                let score = number(&mut random);
+                edges.set_beyond(pair.0, pair.1, score).unwrap();
+                beyond.insert(pair, score);
+            }
+            let kept = beyond.iter().filter(|(_, score)| **score != 0.0);
+            let sum = |&(p, y): &(u32, u32), score: f32| {
+                base[(classes[p as usize] * 3 + classes[y as usize]) as usize] + score
+            };
+            let (from, (to, scores)): (Vec<u32>, (Vec<u32>, Vec<f32>)) =
+                kept.map(|(pair, &score)| (pair.0, (pair.1, sum(pair, score)))).unzip();
+            let anew = Edges::classes(&classes, &classes, &base, 3, (&from, &to, &scores)).unwrap();
+            let (Shape::Sparse(changed), Shape::Sparse(made)) = (edges.shape(), anew.shape()) else {
+                panic!("edges in classes are sparse")
+            };
+            let (bounds, expected) = (changed.bounds(1), made.bounds(1));
+            assert_eq!((bounds.overall, bounds.smallest_row), (expected.overall, expected.smallest_row));
+            for p in 0..LABELS {
+                assert_eq!(bounds.row.at(p), expected.row.at(p), "round {round}");
+                assert_eq!(bounds.column.at(p), expected.column.at(p), "round {round}");
+                (0..LABELS).for_each(|y| assert_eq!(changed.get(1, p, y), made.get(1, p, y)));
+            }
+            // With what is made for degenerate labels, once they are asked for.
+            let nodes: Vec<f32> = (0..4 * LABELS).map(|_| number(&mut random)).collect();
+            let lattice = Lattice::new(nodes.clone(), &edges).unwrap();
+            let new_lattice = Lattice::new(nodes, &anew).unwrap();
+            for decoder in ["staggered", "iterative-astar", "funnel", "viterbi-sparse"] {
+                let decoder = Decoder::by_name(decoder).unwrap();
+                let answer = decoder.decode(&lattice, &mut Scratch::new()).unwrap();
+                assert_eq!(answer.best(), Viterbi.decode(&new_lattice, &mut Scratch::new()).unwrap().best());
+            }
+        }
+        assert!(edges.set_beyond(0, 0, f32::INFINITY).is_err() && edges.set_beyond(0, 9, 1.0).is_err());
     }
 
     #[test]

@@ -153,10 +153,16 @@ impl<S: Float> SparseEdges<S> {
         let old = listed.unwrap_or(base);
         let new = score(old)?;
         let kept = (new != base).then_some(new);
+        Ok(self.place(Change { p, y, old, new }, listed.is_some(), kept))
+    }
+
+    /// Makes a pair an exception with this score, or none of them, and brings all that depends on it up to date.
+    fn place(&mut self, change: Change<S>, listed: bool, kept: Option<S>) -> Change<S> {
+        let Change { p, y, new, .. } = change;
         self.rows.set(p, y as u32, kept);
         self.columns.set(y, p as u32, kept);
         if let Some(Some(bitmap)) = self.bitmap.get_mut()
-            && listed.is_some() != kept.is_some()
+            && listed != kept.is_some()
         {
             bitmap.toggle(p, y);
         }
@@ -165,11 +171,10 @@ impl<S: Float> SparseEdges<S> {
             row[y] = new;
         }
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
-        let change = Change { p, y, old, new };
         self.bounds.follow(change, &maxima);
         self.forward.take();
         self.backward.take();
-        Ok(change)
+        change
     }
 
     /// Edges without exceptions, over base scores that may change: see [`SparseEdges::rebase`].
@@ -180,23 +185,23 @@ impl<S: Float> SparseEdges<S> {
         SparseEdges { beyond: Some(beyond), ..Self::from_sorted(labels, base, std::iter::empty()) }
     }
 
-    /// Sets what one pair scores beyond the base, of edges made for that; bounds and factors hold again after the next
-    /// [`SparseEdges::rebase`].
+    /// Sets what one pair scores beyond the base, of edges made for that; nothing changes if the sum is not finite.
     #[cfg(feature = "text")] // for trainers
-    pub(super) fn set_beyond(&mut self, p: usize, y: usize, score: S) {
-        let Some(beyond) = &mut self.beyond else { return };
-        let listed = beyond.rows.find(p, y as u32).is_some();
+    pub(super) fn set_beyond(&mut self, p: usize, y: usize, score: S) -> Result<Change<S>> {
+        let Some(beyond) = &mut self.beyond else {
+            return Err(Error::shape("edges to change", "edges over base scores that may change", "others"));
+        };
+        let base = self.base.at(p, y);
+        let new = base + score;
+        if !new.is_legal() || new.is_forbidden() {
+            return Err(sum_is_not_finite());
+        }
         let kept = (score != S::ZERO).then_some(score);
         beyond.rows.set(p, y as u32, kept);
         beyond.columns.set(y, p as u32, kept);
-        let whole = kept.map(|score| self.base.at(p, y) + score);
-        self.rows.set(p, y as u32, whole);
-        self.columns.set(y, p as u32, whole);
-        if let Some(Some(bitmap)) = self.bitmap.get_mut()
-            && listed != kept.is_some()
-        {
-            bitmap.toggle(p, y);
-        }
+        let listed = self.rows.find(p, y as u32);
+        let change = Change { p, y, old: listed.unwrap_or(base), new };
+        Ok(self.place(change, listed.is_some(), kept.map(|_| new)))
     }
 
     /// Replaces the base scores, by class, and with them every exception that was set as what it has beyond its base.
@@ -216,8 +221,7 @@ impl<S: Float> SparseEdges<S> {
             }
         }
         if !finite {
-            let what = "the sum of the weights of an edge".into();
-            return Err(Error::IllegalScore { what, value: f64::INFINITY });
+            return Err(sum_is_not_finite());
         }
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         self.bounds.renew(&maxima);
@@ -325,6 +329,11 @@ impl<S: Float> SparseEdges<S> {
             SparseFactors::new(&self.bounds.row, classes, |p| self.origin_class(p), scores)
         })
     }
+}
+
+#[cfg(feature = "text")] // for trainers
+fn sum_is_not_finite() -> Error {
+    Error::IllegalScore { what: "the sum of the weights of an edge".into(), value: f64::INFINITY }
 }
 
 /// The scores from which the bounds of sparse edges are computed.

@@ -278,8 +278,11 @@ pub(crate) struct ClassScores<S> {
     starts: Vec<usize>,     // by group: its first line
     lines: Vec<S>,          // a line of C for each value of each group
     targets: Vec<Vec<u32>>, // by line: the classes with this value
-    changed: Vec<bool>,     // by line
-    scores: Vec<S>,         // C x C
+    weights: Vec<S>,
+    in_lines: Vec<S>,    // the weights as the lines have them
+    touched: Vec<usize>, // weights that were set since the last update, maybe to what they were
+    changed: Vec<bool>,  // by line
+    scores: Vec<S>,      // C x C
 }
 
 impl<S: Float> ClassScores<S> {
@@ -300,6 +303,9 @@ impl<S: Float> ClassScores<S> {
             starts,
             lines: vec![S::ZERO; lines * classes],
             targets,
+            weights: vec![S::ZERO; groups.weights()],
+            in_lines: vec![S::ZERO; groups.weights()],
+            touched: Vec::new(),
             changed: vec![false; lines],
             scores: vec![S::ZERO; classes * classes],
         }
@@ -324,19 +330,27 @@ impl<S: Float> ClassScores<S> {
 
     /// Sets a weight; the scores follow with the next [`ClassScores::update`].
     pub(crate) fn set(&mut self, weight: usize, value: S) {
-        let groups = &self.groups.groups;
-        let g = groups.partition_point(|group| group.first <= weight) - 1;
-        let (at, count) = (weight - groups[g].first, groups[g].values.len());
-        let (from, to) = (self.starts[g] + at / count, self.starts[g] + at % count);
-        let classes = self.groups.classes();
-        let line = &mut self.lines[from * classes..][..classes];
-        self.targets[to].iter().for_each(|&class| line[class as usize] = value);
-        self.changed[from] = true;
+        self.weights[weight] = value;
+        self.touched.push(weight);
     }
 
     /// Brings all scores up to date and returns them, row by row. They are added in the order of the groups.
+    ///
+    /// Most weights that a perceptron raises for one path it lowers for the other: only lines that differ in the end count.
     pub(crate) fn update(&mut self) -> &[S] {
         let classes = self.groups.classes();
+        while let Some(weight) = self.touched.pop() {
+            if self.weights[weight] != self.in_lines[weight] {
+                self.in_lines[weight] = self.weights[weight];
+                let groups = &self.groups.groups;
+                let g = groups.partition_point(|group| group.first <= weight) - 1;
+                let (at, count) = (weight - groups[g].first, groups[g].values.len());
+                let (from, to) = (self.starts[g] + at / count, self.starts[g] + at % count);
+                let line = &mut self.lines[from * classes..][..classes];
+                self.targets[to].iter().for_each(|&class| line[class as usize] = self.weights[weight]);
+                self.changed[from] = true;
+            }
+        }
         for (row, &y) in self.scores.chunks_exact_mut(classes).zip(&self.groups.members) {
             let values = self.groups.of_label(y);
             let lines = || self.starts.iter().zip(values).map(|(start, &value)| start + value as usize);

@@ -89,8 +89,8 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// [`crate::Error::IllegalScore`] if the sum is infinite.
     fn apply(&self, weights: &mut Self::Weights, change: Change<Self::Parameter>, clock: f64) -> Result<()>;
 
-    /// Called after all changes of an example, before the next lattice: brings up to date what is dear to update change by
-    /// change.
+    /// Called after the changes of a few examples, and at the end of a pass: brings up to date what is dear to update. Until
+    /// then lattices may be those of older weights, in that part.
     ///
     /// # Errors
     /// As for [`Family::apply`].

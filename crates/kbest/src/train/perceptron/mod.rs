@@ -213,6 +213,9 @@ impl<F: Family> Perceptron<F> {
     }
 }
 
+/// Mistakes after which weights that are dear to update take effect (measured: benchmarks/accuracy.md).
+const SETTLED_EVERY: usize = 8;
+
 /// One thread learns from the sequences in this order, starting at step `clock`.
 pub(super) fn learn<F: Family>(
     data: &F,
@@ -225,6 +228,7 @@ pub(super) fn learn<F: Family>(
 ) -> Result<Tally> {
     let mut learner = Learner::<F>::default();
     let mut tally = Tally::default();
+    let mut unsettled = 0; // examples with changes
     for (clock, &i) in (clock + 1..).zip(order) {
         let example = i as usize;
         let wrong = learner.answer(data, weights, example, options)?;
@@ -239,12 +243,17 @@ pub(super) fn learn<F: Family>(
                     data.record(voters, change);
                 }
             }
-            data.settle(weights)?;
+            unsettled += 1;
+            if unsettled == SETTLED_EVERY {
+                data.settle(weights)?;
+                unsettled = 0;
+            }
         }
         let positions = positions(data, example);
         tally.join(Tally { sequences: 1, wrong_sequences: usize::from(wrong > 0), tokens: positions, wrong });
         on_step(positions, wrong);
     }
+    data.settle(weights)?;
     Ok(tally)
 }
 

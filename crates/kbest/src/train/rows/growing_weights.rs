@@ -6,9 +6,9 @@
 //! is `weight - sum / clock`, with no work for weights that do not change.
 //!
 //! **Cost.** A row is contiguous, so scoring is as in a finished model; a row that outgrows its space moves to the end,
-//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds. With weights between
-//! parts of neighbouring labels a change touches thousands of edges, so they are brought up to date after all changes of an
-//! example ([`GrowingWeights::settle`]), by passes over the pairs of classes and the pairs of labels that have weights.
+//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds. A change of a weight between
+//! parts of neighbouring labels touches thousands of edges, so these follow only when the trainer says so
+//! ([`GrowingWeights::settle`]), by passes over the pairs of classes and the pairs of labels that have weights.
 
 use super::{RowParameter, TrainingSet};
 use crate::error::{Error, Result};
@@ -91,7 +91,7 @@ pub struct GrowingWeights {
 struct Agreeing {
     weights: Vec<Averaged>,
     scores: ClassScores<f32>,
-    settled: bool, // whether the edges of all steps have all changes
+    settled: bool, // whether the edges of all steps have all changes of these
 }
 
 /// How many weights there may be.
@@ -268,7 +268,7 @@ impl GrowingWeights {
         agreement.settled = false;
     }
 
-    /// Brings the edges of all steps up to date, where that waits for the last of several changes.
+    /// Lets the edges of all steps follow the weights between parts of labels.
     pub(in crate::train) fn settle(&mut self) -> Result<()> {
         match &mut self.agreement {
             Some(agreement) if !agreement.settled => {
@@ -347,11 +347,8 @@ impl GrowingWeights {
             let weight =
                 |id: &FeatureId| self.edges[*id as usize].get(&(from, to)).map(|averaged| averaged.weight);
             let sum = self.shared.iter().filter_map(weight).sum();
-            match &mut self.agreement {
-                Some(agreement) => {
-                    self.shared_edges.set_beyond(from, to, sum)?;
-                    agreement.settled = false;
-                }
+            match self.agreement {
+                Some(_) => self.shared_edges.set_beyond(from, to, sum)?,
                 None => self.shared_edges.set(from, to, sum)?,
             }
         }
