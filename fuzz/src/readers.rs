@@ -119,7 +119,7 @@ fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
 }
 
 /// What each byte does to the checksum: bit by bit for every input, it would take most of the time.
-const CRC32: [u32; 256] = {
+static CRC32: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {

@@ -633,6 +633,9 @@ mod tests {
                 assert_eq!(bounds.row.at(p), expected.row.at(p), "round {round}");
                 assert_eq!(bounds.column.at(p), expected.column.at(p), "round {round}");
                 (0..LABELS).for_each(|y| assert_eq!(changed.get(1, p, y), made.get(1, p, y)));
+                let (mut one, mut other) = ([0.0; 16], [0.0; 16]);
+                assert_eq!(changed.row(1, p, &mut one), made.row(1, p, &mut other));
+                assert_eq!(changed.column(1, p, &mut one), made.column(1, p, &mut other));
             }
             // With what is made for degenerate labels, once they are asked for.
             let nodes: Vec<f32> = (0..4 * LABELS).map(|_| number(&mut random)).collect();
@@ -645,6 +648,12 @@ mod tests {
             }
         }
         assert!(edges.set_beyond(0, 0, f32::INFINITY).is_err() && edges.set_beyond(0, 9, 1.0).is_err());
+        // What rounding swallows beside a large score is there again beside a small one.
+        edges.rebase(&[33_554_432.0; 9]).unwrap();
+        edges.set_beyond(0, 0, 1.0).unwrap();
+        edges.rebase(&[0.0; 9]).unwrap();
+        let Shape::Sparse(changed) = edges.shape() else { panic!("edges in classes are sparse") };
+        assert_eq!(changed.get(1, 0, 0), 1.0);
     }
 
     #[test]

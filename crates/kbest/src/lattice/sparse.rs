@@ -152,17 +152,21 @@ impl<S: Float> SparseEdges<S> {
         let base = self.base.at(p, y);
         let old = listed.unwrap_or(base);
         let new = score(old)?;
-        let kept = (new != base).then_some(new);
-        Ok(self.place(Change { p, y, old, new }, listed.is_some(), kept))
+        #[cfg(feature = "text")]
+        debug_assert!(
+            self.beyond.is_none(),
+            "exceptions would get out of step with what they are beyond the base"
+        );
+        Ok(self.place(Change { p, y, old, new }, listed.is_some(), new != base))
     }
 
-    /// Makes a pair an exception with this score, or none of them, and brings all that depends on it up to date.
-    fn place(&mut self, change: Change<S>, listed: bool, kept: Option<S>) -> Change<S> {
+    /// Lists a pair with its new score, or unlists it, and updates all that depends on it.
+    fn place(&mut self, change: Change<S>, listed: bool, list: bool) -> Change<S> {
         let Change { p, y, new, .. } = change;
-        self.rows.set(p, y as u32, kept);
-        self.columns.set(y, p as u32, kept);
+        self.rows.set(p, y as u32, list.then_some(new));
+        self.columns.set(y, p as u32, list.then_some(new));
         if let Some(Some(bitmap)) = self.bitmap.get_mut()
-            && listed != kept.is_some()
+            && listed != list
         {
             bitmap.toggle(p, y);
         }
@@ -201,7 +205,7 @@ impl<S: Float> SparseEdges<S> {
         beyond.columns.set(y, p as u32, kept);
         let listed = self.rows.find(p, y as u32);
         let change = Change { p, y, old: listed.unwrap_or(base), new };
-        Ok(self.place(change, listed.is_some(), kept.map(|_| new)))
+        Ok(self.place(change, listed.is_some(), kept.is_some()))
     }
 
     /// Replaces the base scores, by class, and with them every exception that was set as what it has beyond its base.

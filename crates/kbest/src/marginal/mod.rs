@@ -120,6 +120,7 @@ pub fn marginals<'a, S: Float>(
 ) -> Result<Marginals<'a, S>> {
     if lattice.positions() == 0 {
         scratch.log_partition = 0.0;
+        scratch.posteriors.reset(0, 0.0); // or those of another lattice would answer
     } else if !linear::factors(lattice).is_some_and(|factors| linear::fill(lattice, factors, scratch)) {
         fill_in_logs(lattice, scratch)?;
     }

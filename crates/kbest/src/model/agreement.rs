@@ -251,10 +251,16 @@ impl LabelGroups {
     /// If there is no such weight.
     pub fn describe(&self, weight: usize) -> (&str, &str, &str) {
         assert!(weight < self.weights, "weight {weight} of {}", self.weights);
-        let g = self.groups.partition_point(|group| group.first <= weight) - 1;
-        let Group { name, values, first } = &self.groups[g];
-        let (from, to) = ((weight - first) / values.len(), (weight - first) % values.len());
+        let (g, from, to) = self.place(weight);
+        let Group { name, values, .. } = &self.groups[g];
         (name, &values[from], &values[to])
+    }
+
+    /// The group of a weight, and its two values.
+    fn place(&self, weight: usize) -> (usize, usize, usize) {
+        let g = self.groups.partition_point(|group| group.first <= weight) - 1;
+        let Group { values, first, .. } = &self.groups[g];
+        (g, (weight - first) / values.len(), (weight - first) % values.len())
     }
 
     /// The names of groups and of their values without none, as given to [`LabelGroups::new`].
@@ -271,7 +277,7 @@ impl LabelGroups {
 /// The sums of weights for all pairs of classes, kept up to date while weights change.
 ///
 /// Each value of each group has a *line*: its weights toward all classes. The scores from a class are the sum of the lines
-/// of its values, so a change costs one line, and bringing all scores up to date adds rows of numbers.
+/// of its values, so a changed weight costs one line, and bringing all scores up to date adds rows of numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassScores<S> {
     groups: LabelGroups,
@@ -279,7 +285,6 @@ pub(crate) struct ClassScores<S> {
     lines: Vec<S>,          // a line of C for each value of each group
     targets: Vec<Vec<u32>>, // by line: the classes with this value
     weights: Vec<S>,
-    in_lines: Vec<S>,    // the weights as the lines have them
     touched: Vec<usize>, // weights that were set since the last update, maybe to what they were
     changed: Vec<bool>,  // by line
     scores: Vec<S>,      // C x C
@@ -304,7 +309,6 @@ impl<S: Float> ClassScores<S> {
             lines: vec![S::ZERO; lines * classes],
             targets,
             weights: vec![S::ZERO; groups.weights()],
-            in_lines: vec![S::ZERO; groups.weights()],
             touched: Vec::new(),
             changed: vec![false; lines],
             scores: vec![S::ZERO; classes * classes],
@@ -334,22 +338,24 @@ impl<S: Float> ClassScores<S> {
         self.touched.push(weight);
     }
 
-    /// Brings all scores up to date and returns them, row by row. They are added in the order of the groups.
+    /// Brings all scores up to date and returns them, row by row; `None` if none has changed. They are added in the order of
+    /// the groups.
     ///
-    /// Most weights that a perceptron raises for one path it lowers for the other: only lines that differ in the end count.
-    pub(crate) fn update(&mut self) -> &[S] {
+    /// Many weights that a perceptron raises in one place it lowers in another: only lines that differ in the end count.
+    pub(crate) fn update(&mut self) -> Option<&[S]> {
         let classes = self.groups.classes();
         while let Some(weight) = self.touched.pop() {
-            if self.weights[weight] != self.in_lines[weight] {
-                self.in_lines[weight] = self.weights[weight];
-                let groups = &self.groups.groups;
-                let g = groups.partition_point(|group| group.first <= weight) - 1;
-                let (at, count) = (weight - groups[g].first, groups[g].values.len());
-                let (from, to) = (self.starts[g] + at / count, self.starts[g] + at % count);
-                let line = &mut self.lines[from * classes..][..classes];
-                self.targets[to].iter().for_each(|&class| line[class as usize] = self.weights[weight]);
-                self.changed[from] = true;
+            let (g, from, to) = self.groups.place(weight);
+            let targets = &self.targets[self.starts[g] + to];
+            let line = self.starts[g] + from;
+            let scores = &mut self.lines[line * classes..][..classes];
+            if targets.first().is_some_and(|&class| scores[class as usize] != self.weights[weight]) {
+                targets.iter().for_each(|&class| scores[class as usize] = self.weights[weight]);
+                self.changed[line] = true;
             }
+        }
+        if !self.changed.contains(&true) {
+            return None;
         }
         for (row, &y) in self.scores.chunks_exact_mut(classes).zip(&self.groups.members) {
             let values = self.groups.of_label(y);
@@ -364,7 +370,7 @@ impl<S: Float> ClassScores<S> {
             }
         }
         self.changed.fill(false);
-        &self.scores
+        Some(&self.scores)
     }
 }
 
@@ -451,7 +457,8 @@ mod tests {
                 weights[weight] = random.below(9) as f64 - 4.0;
                 scores.set(weight, weights[weight]);
             }
-            let all = scores.update().to_vec();
+            scores.update();
+            let all = scores.scores().to_vec();
             for (p, y) in (0..6).flat_map(|p| (0..6).map(move |y| (p, y))) {
                 let sum: f64 = groups.of_pair(p, y).into_iter().map(|weight| weights[weight]).sum();
                 let class = |y: u32| groups.class_of_labels()[y as usize] as usize;

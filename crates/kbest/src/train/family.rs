@@ -15,9 +15,9 @@
 //! **The path of one example** through a perceptron:
 //!
 //! ```text
-//! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply, Family::settle
+//! example i -> Family::lattice -> decoder -> answer -> Family::difference -> changes -> Family::apply
 //!                                                                                    -> Family::record (votes)
-//! after an epoch: Family::model
+//! after a few wrong answers: Family::settle; after an epoch: Family::model
 //! ```
 //!
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
@@ -90,7 +90,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     fn apply(&self, weights: &mut Self::Weights, change: Change<Self::Parameter>, clock: f64) -> Result<()>;
 
     /// Called after the changes of a few examples, and at the end of a pass: brings up to date what is dear to update. Until
-    /// then lattices may be those of older weights, in that part.
+    /// then, lattices may use older weights there.
     ///
     /// # Errors
     /// As for [`Family::apply`].

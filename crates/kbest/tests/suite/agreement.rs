@@ -163,8 +163,10 @@ fn every_decoder_learns_the_same_weights() {
 #[test]
 fn training_goes_on_where_it_was_saved() {
     let data = data(&corpus(30, 5), SHARED, &GROUPS);
-    for update in [Update::Perceptron, Update::PassiveAggressive { longest: 0.3 }] {
-        let options = PerceptronOptions { update, ..PerceptronOptions::default() };
+    let aggressive = Update::PassiveAggressive { longest: 0.3 };
+    let plain = Update::Perceptron;
+    for (update, threads, runs) in [(plain, 1, 1), (aggressive, 1, 1), (plain, 3, 1), (plain, 1, 2)] {
+        let options = PerceptronOptions { update, threads, runs, ..PerceptronOptions::default() };
         let saved = state(&trained(&data, options.clone(), 2));
         let mut resumed = Perceptron::new(data.clone(), options.clone()).unwrap();
         let mut reader = StateReader::new(&saved);

@@ -383,10 +383,13 @@ fn cancelled_sums_are_noticed() {
 fn the_empty_sequence_and_single_labels() {
     let edges = Edges::dense(3, vec![0.0f32; 9]).unwrap();
     let mut scratch = MarginalScratch::new();
+    marginals(&Lattice::new(vec![0.0f32; 6], &edges).unwrap(), &mut scratch).unwrap();
     let lattice = Lattice::new(vec![], &edges).unwrap();
     assert_eq!(log_partition(&lattice, &mut scratch).unwrap(), 0.0);
     let found = marginals(&lattice, &mut scratch).unwrap();
     assert_eq!((found.log_partition(), found.positions()), (0.0, 0));
+    let node = std::panic::AssertUnwindSafe(|| found.node(0));
+    assert!(std::panic::catch_unwind(node).is_err(), "there is no position");
     assert_eq!(found.path_log_probability(&[]).unwrap(), 0.0);
     assert!(found.path_log_probability(&[0]).is_err());
     assert!(found.posterior_path().labels.is_empty());

@@ -6,7 +6,9 @@
 //! still, at the price of many decodings ([`Averaging::Voted`]). A passive-aggressive step
 //! ([`Update::PassiveAggressive`]) is just long enough for the right labels to win by a margin.
 //!
-//! It trains any [`Family`] of models: rows of text features, boolean features.
+//! It trains any [`Family`] of models: rows of text features, boolean features. Weights between parts of neighbouring labels, which are
+//! dear to update, take effect after every eighth wrong sequence; until then sequences are decoded, and margins measured, with
+//! the older ones.
 //!
 //! **Cost.** One decoding per sequence and, for each wrong position, one change per feature: with an exact decoder that
 //! prunes, training with thousands of labels is about as fast as tagging. Every exact decoder returns the same path,
@@ -213,7 +215,7 @@ impl<F: Family> Perceptron<F> {
     }
 }
 
-/// Mistakes after which weights that are dear to update take effect (measured: benchmarks/accuracy.md).
+/// Wrong answers after which weights that are dear to update take effect (measured: benchmarks/accuracy.md).
 const SETTLED_EVERY: usize = 8;
 
 /// One thread learns from the sequences in this order, starting at step `clock`.

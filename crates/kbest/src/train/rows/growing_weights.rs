@@ -6,8 +6,8 @@
 //! is `weight - sum / clock`, with no work for weights that do not change.
 //!
 //! **Cost.** A row is contiguous, so scoring is as in a finished model; a row that outgrows its space moves to the end,
-//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds. A change of a weight between
-//! parts of neighbouring labels touches thousands of edges, so these follow only when the trainer says so
+//! with twice as much space. The edges of all steps are kept up to date one by one, including bounds. A change of a weight
+//! between parts of neighbouring labels touches thousands of edges, so these follow only when the trainer says so
 //! ([`GrowingWeights::settle`]), by passes over the pairs of classes and the pairs of labels that have weights.
 
 use super::{RowParameter, TrainingSet};
@@ -91,7 +91,6 @@ pub struct GrowingWeights {
 struct Agreeing {
     weights: Vec<Averaged>,
     scores: ClassScores<f32>,
-    settled: bool, // whether the edges of all steps have all changes of these
 }
 
 /// How many weights there may be.
@@ -135,7 +134,6 @@ impl GrowingWeights {
         let agreement = size.agreement.map(|groups| Agreeing {
             weights: vec![Averaged::default(); groups.weights()],
             scores: ClassScores::new(groups),
-            settled: true,
         });
         if !may_repeat {
             forbid_repeats(&mut shared_edges)?;
@@ -265,17 +263,13 @@ impl GrowingWeights {
         averaged.weight += change;
         averaged.sum += change_of_sum;
         agreement.scores.set(weight, averaged.weight);
-        agreement.settled = false;
     }
 
     /// Lets the edges of all steps follow the weights between parts of labels.
     pub(in crate::train) fn settle(&mut self) -> Result<()> {
-        match &mut self.agreement {
-            Some(agreement) if !agreement.settled => {
-                agreement.settled = true;
-                self.shared_edges.rebase(agreement.scores.update())
-            }
-            _ => Ok(()),
+        match self.agreement.as_mut().and_then(|agreement| agreement.scores.update()) {
+            Some(scores) => self.shared_edges.rebase(scores),
+            None => Ok(()),
         }
     }
 
