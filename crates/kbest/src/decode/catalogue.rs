@@ -4,8 +4,8 @@ use super::gather::GatherEdges;
 use super::table::decoders;
 use super::{
     Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Expansion, Funnel, Heuristic, IterativeAstar,
-    IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Staggered, Tally, Viterbi, ViterbiAstar,
-    ViterbiSimd, ViterbiSparse,
+    IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Tally, Viterbi,
+    ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::kernel::Float;
@@ -65,6 +65,12 @@ decoders! {
             answers: One, exact: true,
             cost: "T L^2 / 16",
             advice: "vector instructions; the safe choice when nothing can be pruned";
+    }
+    Sieve: memory sieve, page "sieve" {
+        "sieve" => Sieve,
+            answers: One, exact: true,
+            cost: "T L^2 / 16 at most",
+            advice: "ours: every forward score, from the few rows that can matter to a block of labels; matrices of any scores";
     }
     ViterbiSparse: memory viterbi_sparse, page "viterbi-sparse" {
         "viterbi-sparse" => ViterbiSparse,

@@ -25,7 +25,8 @@ pub(crate) struct Forward<S> {
 pub(crate) struct StepBuffer<S> {
     pub(crate) row: AlignedVec<S>, // padded to whole vectors
     pub(super) classes: ClassLists<S>,
-    pub(super) marked: Vec<bool>, // L: labels to be treated apart
+    pub(super) marked: Vec<bool>,  // L: labels to be treated apart
+    pub(super) reaching: Vec<u32>, // labels whose exceptions matter
 }
 
 impl<S: Float> StepBuffer<S> {
@@ -95,6 +96,12 @@ impl<S: Float> Forward<S> {
         let path = out.push_path(positions, score);
         path[positions - 1] = last as LabelId;
         for t in (1..positions).rev() {
+            if labels > COLUMNS_AT_HAND
+                && let Some(before) = best_before(&at(t - 1)[..labels], edges, t, path[t] as usize)
+            {
+                path[t - 1] = before;
+                continue;
+            }
             let column = edges.column(t, path[t] as usize, buffer);
             let best = S::max_of_sum(at(t - 1), column);
             let from = S::first_sum_at_least(at(t - 1), column, best);
@@ -102,4 +109,29 @@ impl<S: Float> Forward<S> {
         }
         Ok(())
     }
+}
+
+/// With more labels than this, gathering a whole column takes longer than reading the few edges of it that can matter.
+const COLUMNS_AT_HAND: usize = 512;
+
+/// The lowest label with the largest `alpha[p] + edge[p][y]`. Of the labels whose alpha, with the largest edge into `y`, is below a
+/// value already found, no edge is read. None if the best label cannot lead to `y`, so that most edges would have to be read.
+fn best_before<S: Float>(alpha: &[S], edges: &impl EdgeScores<S>, t: usize, y: usize) -> Option<LabelId> {
+    let bound = edges.bounds(t).column.at(y);
+    let value = |p: usize| alpha[p] + edges.get(t, p, y);
+    let (likely, _) = argmax(alpha)?;
+    let (mut best, mut from) = (value(likely), likely);
+    if best.is_forbidden() {
+        return None;
+    }
+    let mut place = 0;
+    while let Some(skipped) = S::first_at_least(&alpha[place..], bound, best) {
+        let p = place + skipped;
+        let score = value(p);
+        if score > best || (score == best && p < from) {
+            (best, from) = (score, p);
+        }
+        place = p + 1;
+    }
+    Some(from as LabelId)
 }

@@ -10,10 +10,9 @@
 //! prunes first. **Papers.** Jimenez & Marzal (1999); it takes the place of the agenda of Huang et al. (2012), Algorithm 3
 //! ([`super::ViterbiAstar`]).
 
-use super::forward::Forward;
 use super::gather::GatherEdges;
 use super::path_space::{self, PathSpace};
-use super::{Algorithm, Job, Tally, viterbi_simd, viterbi_sparse};
+use super::{Algorithm, Job, Tally, sieve, viterbi_simd, viterbi_sparse};
 use crate::error::{Error, Result};
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -26,6 +25,8 @@ pub enum ForwardPass {
     Simd,
     /// Read the base value once and the exceptions one by one.
     Sparse,
+    /// Leave out rows of a matrix that cannot matter to a block of labels.
+    Sieve,
 }
 
 impl ForwardPass {
@@ -33,12 +34,13 @@ impl ForwardPass {
     pub(super) fn fill<S: Float>(
         self,
         lattice: &Lattice<'_, S>,
-        forward: &mut Forward<S>,
+        memory: &mut sieve::Memory<S>,
         tally: &mut impl Tally,
     ) {
         match self {
-            ForwardPass::Simd => viterbi_simd::fill(lattice, forward, tally),
-            ForwardPass::Sparse => viterbi_sparse::fill(lattice, forward, tally),
+            ForwardPass::Simd => viterbi_simd::fill(lattice, &mut memory.forward, tally),
+            ForwardPass::Sparse => viterbi_sparse::fill(lattice, &mut memory.forward, tally),
+            ForwardPass::Sieve => sieve::fill(lattice, memory, tally),
         }
     }
 }
@@ -53,7 +55,7 @@ pub struct RecursiveEnumeration {
 /// Forward scores and the memory of the enumeration.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
-    pub(super) forward: Forward<S>,
+    pub(super) forward: sieve::Memory<S>,
     pub(super) paths: path_space::Memory<S>,
 }
 
@@ -62,7 +64,7 @@ impl Algorithm for RecursiveEnumeration {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let Memory { forward, paths } = &mut scratch.recursive_enumeration;
         self.forward.fill(lattice, forward, tally);
-        PathSpace::new(lattice, edges, forward.survivors(lattice), paths).push_best(k, tally, out)?;
+        PathSpace::new(lattice, edges, forward.forward.survivors(lattice), paths).push_best(k, tally, out)?;
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }

@@ -16,11 +16,14 @@ use super::gather::GatherEdges;
 use super::viterbi_simd;
 use super::{Algorithm, Job, Tally};
 use crate::error::Result;
-use crate::kernel::Float;
+use crate::kernel::{Float, argmax};
 use crate::lattice::{Lattice, Matrix, PerPositionView, Shape, SparseEdges};
 
 /// How many of the best labels are listed; after them, all labels are tried.
 pub(super) const BEST: usize = 8;
+
+/// If no more than one label in this many reaches far enough, exceptions are read by the label that they leave.
+const PUSHED: usize = 2;
 
 /// Viterbi for sparse edges. Edges without a base value (callbacks) are read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,50 +64,125 @@ fn fill_from<'e, S: Float>(
     forward: &mut Forward<S>,
     tally: &mut impl Tally,
 ) {
-    let labels = lattice.labels();
+    let (labels, mut read) = (lattice.labels(), 0);
     forward.fill(lattice, tally, |t, alpha, out, buffer| {
-        sparse_step(edges(t), &alpha[..labels], &mut out[..labels], buffer);
+        read += sparse_step(edges(t), &alpha[..labels], &mut out[..labels], buffer);
     });
-    for t in 1..lattice.positions() {
-        let (origins, targets) = edges(t).classes();
-        let classes = if edges(t).only_base().is_some() { 0 } else { origins * targets };
-        // Every exception, the base once per label, and every pair of classes.
-        tally.edges(edges(t).exceptions() + labels + classes);
-    }
+    tally.edges(read);
 }
 
-/// `out[y] = max over p of (alpha[p] + edge[p][y])`.
+/// `out[y] = max over p of (alpha[p] + edge[p][y])`. Returns how many edges it weighed: exceptions, the base once per label, and every
+/// pair of classes.
 pub(super) fn sparse_step<S: Float>(
     edges: &SparseEdges<S>,
     alpha: &[S],
     out: &mut [S],
     buffer: &mut StepBuffer<S>,
-) {
-    let Some(base) = edges.only_base() else { return class_step(edges, alpha, out, &mut buffer.classes) };
+) -> usize {
+    let all = edges.exceptions() + edges.labels();
+    let Some(base) = edges.only_base() else {
+        class_step(edges, alpha, out, &mut buffer.classes);
+        let (origins, targets) = edges.classes();
+        return all + origins * targets;
+    };
     let by_exceptions = |(from, scores): (&[u32], &[S])| {
         from.iter().zip(scores).fold(S::FORBIDDEN, |value, (&p, &w)| value.larger(alpha[p as usize] + w))
     };
     if base.is_forbidden() {
         out.iter_mut().enumerate().for_each(|(y, out)| *out = by_exceptions(edges.entering(y)));
-        return;
+        return all;
     }
-    let (best, found) = best_labels(alpha);
-    let best = &best[..found];
-    let Some(&first) = best.first() else { return out.fill(S::FORBIDDEN) };
-    let (marked, top) = (&mut buffer.marked, alpha[first as usize] + base);
-    marked.clear();
+    let Some((first, score)) = argmax(alpha) else {
+        out.fill(S::FORBIDDEN);
+        return 0;
+    };
+    let top = score + base;
+    let StepBuffer { marked, reaching, .. } = buffer;
+    // The value by the base is that of the best label, except for its own exceptions.
+    out.fill(top);
+    let least = set_exceptions(edges, alpha, first, base, marked, out);
+    // Labels that reach no further do not matter ...
+    let bounds = edges.row_bounds();
+    reaching.clear();
+    S::select_sums(alpha, bounds, top, S::LARGEST, reaching);
+    if reaching.len() * PUSHED > alpha.len() {
+        for (y, out) in out.iter_mut().enumerate() {
+            *out = out.larger(by_exceptions(edges.entering(y)));
+        }
+        return all;
+    }
+    // ... except to these, which are read by themselves if that is less work.
+    let (own, sure) = (edges.leaving(first).0, reaching.len());
+    if least < top {
+        S::select_sums(alpha, bounds, least, top, reaching);
+    }
+    let mut read = edges.labels();
+    if reaching.len() - sure > 2 * own.len() {
+        reaching.truncate(sure);
+        for &y in own {
+            let entering = edges.entering(y as usize);
+            read += entering.0.len();
+            let out = &mut out[y as usize];
+            *out = out.larger(by_exceptions(entering));
+        }
+    }
+    for &p in &*reaching {
+        let (to, scores) = edges.leaving(p as usize);
+        read += to.len();
+        for (&y, &w) in to.iter().zip(scores) {
+            let out = &mut out[y as usize];
+            *out = out.larger(alpha[p as usize] + w);
+        }
+    }
+    read
+}
+
+/// Sets the values by the base at the exceptions of the best label, and returns the smallest of them.
+fn set_exceptions<S: Float>(
+    edges: &SparseEdges<S>,
+    alpha: &[S],
+    first: usize,
+    base: S,
+    marked: &mut Vec<bool>,
+    out: &mut [S],
+) -> S {
+    let (exceptions, _) = edges.leaving(first);
+    if exceptions.is_empty() {
+        return S::LARGEST;
+    }
+    let second = best_but(alpha, first);
+    let also = second.map_or(&[][..], |(second, _)| edges.leaving(second).0);
     marked.resize(edges.labels(), false);
-    edges.leaving(first as usize).0.iter().for_each(|&y| marked[y as usize] = true);
-    for (y, (out, &marked)) in out.iter_mut().zip(&*marked).enumerate() {
-        let (from, scores) = edges.entering(y);
-        let plain = match marked {
-            false => top,
-            true => match best.iter().find(|p| from.binary_search(p).is_err()) {
-                Some(&p) => alpha[p as usize] + base,
-                None => best_outside(alpha, from) + base,
-            },
+    also.iter().for_each(|&y| marked[y as usize] = true);
+    let mut others = None;
+    let mut least = S::LARGEST;
+    for &y in exceptions {
+        let score = match second {
+            Some((_, score)) if !marked[y as usize] => score,
+            None => S::FORBIDDEN,
+            _ => {
+                let (best, found) = others.get_or_insert_with(|| best_labels(alpha));
+                let (from, _) = edges.entering(y as usize);
+                match best[..*found].iter().find(|p| from.binary_search(p).is_err()) {
+                    Some(&p) => alpha[p as usize],
+                    None => best_outside(alpha, from),
+                }
+            }
         };
-        *out = by_exceptions((from, scores)).larger(plain);
+        let value = score + base;
+        out[y as usize] = value;
+        least = if value < least { value } else { least };
+    }
+    also.iter().for_each(|&y| marked[y as usize] = false);
+    least
+}
+
+/// The best label except one.
+fn best_but<S: Float>(alpha: &[S], first: usize) -> Option<(usize, S)> {
+    let (before, after) = (argmax(&alpha[..first]), argmax(&alpha[first + 1..]));
+    match (before, after.map(|(p, a)| (first + 1 + p, a))) {
+        (Some(before), Some(after)) => Some(if after.1 > before.1 { after } else { before }),
+        (one, other) => one.or(other),
     }
 }
 

@@ -56,6 +56,13 @@ kernels! {
     /// If `matrix.len()` is not `add.len() * out.len()`.
     fn max_plus_matrix(out: &mut [Self], add: &[Self], matrix: &[Self]);
 
+    /// `out[y] = max(out[y], max over p in rows of (add[p] + matrix[p][first + y]))`: the same with some rows and columns of a
+    /// matrix of `add.len()` rows.
+    ///
+    /// # Panics
+    /// If there is no such row or column, or `matrix.len()` is not a multiple of `add.len()`.
+    fn max_plus_rows(out: &mut [Self], add: &[Self], rows: &[u32], matrix: &[Self], first: usize);
+
     /// `out[y] += row[y]`.
     ///
     /// # Panics
@@ -70,6 +77,9 @@ kernels! {
 
     /// The largest score of a row, minus infinity if it is empty.
     fn largest(row: &[Self]) -> Self;
+
+    /// The smallest score of a row, [`Score::LARGEST`] if it is empty.
+    fn smallest(row: &[Self]) -> Self;
 
     /// The largest finite `|row[y]|`, 0 if there is none; `None` if the row holds an illegal score (NaN or plus
     /// infinity): the only kernel that accepts such scores.
@@ -110,6 +120,12 @@ kernels! {
     /// # Panics
     /// If the lengths differ.
     fn first_sum_at_least(row: &[Self], add: &[Self], threshold: Self) -> Option<usize>;
+
+    /// Appends to `found`, in ascending order, every `y` with `least <= row[y] + add[y] < below`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn select_sums(row: &[Self], add: &[Self], least: Self, below: Self, found: &mut Vec<u32>);
 
     /// `out[y] += sum over i of weights[i] * matrix[rows[i] * out.len() + y]`: the product of a row vector and chosen
     /// rows of a row-major matrix, summed in `f64`. The order of the additions, and with it the rounding, depends on

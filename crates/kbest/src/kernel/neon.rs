@@ -33,6 +33,11 @@ impl Vector for float32x4_t {
         unsafe { vmaxq_f32(self, other) }
     }
     #[inline(always)]
+    unsafe fn smaller(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vminq_f32(self, other) }
+    }
+    #[inline(always)]
     unsafe fn finite_magnitude(self) -> Self {
         // SAFETY: the caller promises the CPU feature.
         unsafe {
@@ -92,6 +97,11 @@ impl Vector for float64x2_t {
     unsafe fn larger(self, other: Self) -> Self {
         // SAFETY: the caller promises the CPU feature.
         unsafe { vmaxq_f64(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn smaller(self, other: Self) -> Self {
+        // SAFETY: the caller promises the CPU feature.
+        unsafe { vminq_f64(self, other) }
     }
     #[inline(always)]
     unsafe fn finite_magnitude(self) -> Self {

@@ -32,6 +32,24 @@ pub(super) fn max_plus_matrix<S: Score>(out: &mut [S], add: &[S], matrix: &[S]) 
     }
 }
 
+/// The length of the rows of a matrix of `length` elements in `rows` rows. Panics unless they are of one length, with room
+/// for `width` columns from `first` on. It also guards unchecked loops.
+#[inline(always)]
+pub(super) fn stride_of(length: usize, rows: usize, first: usize, width: usize) -> usize {
+    let stride = length.checked_div(rows).unwrap_or(0);
+    check_matrix(length, rows, stride);
+    assert!(rows == 0 || first.checked_add(width).is_some_and(|past| past <= stride), "columns of {stride}");
+    stride
+}
+
+pub(super) fn max_plus_rows<S: Score>(out: &mut [S], add: &[S], rows: &[u32], matrix: &[S], first: usize) {
+    let stride = stride_of(matrix.len(), add.len(), first, out.len());
+    for &row in rows {
+        let row = row as usize;
+        max_plus_row(out, add[row], &matrix[row * stride + first..][..out.len()]);
+    }
+}
+
 pub(super) fn add_row<S: Score>(out: &mut [S], row: &[S]) {
     assert_eq!(out.len(), row.len());
     for (o, &r) in out.iter_mut().zip(row) {
@@ -48,6 +66,10 @@ pub(super) fn max_row<S: Score>(out: &mut [S], row: &[S]) {
 
 pub(super) fn largest<S: Score>(row: &[S]) -> S {
     row.iter().fold(S::FORBIDDEN, |best, &r| best.larger(r))
+}
+
+pub(super) fn smallest<S: Score>(row: &[S]) -> S {
+    row.iter().fold(S::LARGEST, |least, &r| if r < least { r } else { least })
 }
 
 pub(super) fn largest_magnitude<S: Score>(row: &[S]) -> Option<S> {
@@ -103,6 +125,28 @@ pub(super) fn first_at_least<S: Score>(row: &[S], add: S, threshold: S) -> Optio
 pub(super) fn first_sum_at_least<S: Score>(row: &[S], add: &[S], threshold: S) -> Option<usize> {
     assert_eq!(row.len(), add.len());
     row.iter().zip(add).position(|(&r, &a)| r + a >= threshold)
+}
+
+pub(super) fn select_sums<S: Score>(row: &[S], add: &[S], least: S, below: S, found: &mut Vec<u32>) {
+    assert_eq!(row.len(), add.len());
+    select_sums_from(0, row, add, least, below, found);
+}
+
+/// [`select_sums`] for the labels from `first` on; also used for the ragged tail of the vector versions.
+pub(super) fn select_sums_from<S: Score>(
+    first: usize,
+    row: &[S],
+    add: &[S],
+    least: S,
+    below: S,
+    found: &mut Vec<u32>,
+) {
+    for y in first..row.len() {
+        let sum = row[y] + add[y];
+        if sum >= least && sum < below {
+            found.push(y as u32);
+        }
+    }
 }
 
 pub(super) fn add_weighted_rows<S: Score>(out: &mut [f64], weights: &[f64], rows: &[u32], matrix: &[S]) {

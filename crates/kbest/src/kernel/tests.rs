@@ -85,7 +85,12 @@ macro_rules! twin_tests {
                         scalar::max_row(&mut expected, &a);
                         assert_eq!(got, expected);
                         assert_eq!(kernels::largest(&a), scalar::largest(&a));
+                        assert_eq!(kernels::smallest(&a), scalar::smallest(&a));
                         assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
+                        let (mut found, mut wanted) = (vec![7], vec![7]);
+                        kernels::select_sums(&a, &b, least, limit, &mut found);
+                        scalar::select_sums(&a, &b, least, limit, &mut wanted);
+                        assert_eq!(found, wanted);
                         assert_eq!(kernels::first_at_least(&a, add, limit), scalar::first_at_least(&a, add, limit));
                         assert_eq!(
                             kernels::first_sum_at_least(&a, &b, limit),
@@ -141,6 +146,14 @@ macro_rules! twin_tests {
                         kernels::max_plus_matrix(&mut got, &add, &matrix);
                         scalar::max_plus_matrix(&mut expected, &add, &matrix);
                         assert_eq!(got, expected);
+                        let rows: Vec<u32> = (0..add.len() as u32).filter(|row| row % 5 != 2).collect();
+                        for first in [0, out.len() / 3] {
+                            let past = out.len() - out.len() / 4;
+                            let (mut got, mut expected) = (out[first..past].to_vec(), out[first..past].to_vec());
+                            kernels::max_plus_rows(&mut got, &add, &rows, &matrix, first);
+                            scalar::max_plus_rows(&mut expected, &add, &rows, &matrix, first);
+                            assert_eq!(got, expected);
+                        }
                     });
                 }
 

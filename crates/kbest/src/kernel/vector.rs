@@ -21,6 +21,8 @@ pub(super) trait Vector: Copy {
     unsafe fn add(self, other: Self) -> Self;
     /// Lane-wise `if self > other { self } else { other }`.
     unsafe fn larger(self, other: Self) -> Self;
+    /// Lane-wise `if self < other { self } else { other }`.
+    unsafe fn smaller(self, other: Self) -> Self;
     /// Lane-wise `|self|`, 0 for infinities and NaN.
     unsafe fn finite_magnitude(self) -> Self;
     /// The largest lane.
@@ -109,6 +111,9 @@ pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Ele
     });
 }
 
+/// Fewer rows than this are processed one by one.
+const FEW_ROWS: usize = 3;
+
 /// Rows of the matrix processed together: each running maximum then costs one load and one store per this many
 /// additions, and the hardware follows this many memory streams at once.
 const ROWS: usize = 8;
@@ -157,6 +162,58 @@ pub(super) unsafe fn max_plus_matrix<V: Vector>(
 }
 
 #[inline(always)]
+pub(super) unsafe fn max_plus_rows<V: Vector>(
+    out: &mut [V::Element],
+    add: &[V::Element],
+    rows: &[u32],
+    matrix: &[V::Element],
+    first: usize,
+) {
+    let width = out.len();
+    let stride = super::scalar::stride_of(matrix.len(), add.len(), first, width);
+    let whole = width - width % V::LANES;
+    for group in rows.chunks(ROWS) {
+        if group.len() < FEW_ROWS {
+            for &row in group {
+                let row = row as usize;
+                // SAFETY: the caller has the CPU feature.
+                unsafe { max_plus_row::<V>(out, add[row], &matrix[row * stride + first..][..width]) };
+            }
+            break;
+        }
+        // SAFETY: a row below `add.len()` exists in the matrix, and so do the columns from `first` to `first + width`.
+        unsafe {
+            let mut a = [V::splat(V::Element::ZERO); ROWS];
+            let mut r = [matrix.as_ptr(); ROWS];
+            for i in 0..ROWS {
+                let row = group[i.min(group.len() - 1)] as usize; // the last of a short group again: it changes nothing
+                a[i] = V::splat(add[row]); // checks that there is such a row
+                r[i] = r[i].add(row * stride + first);
+            }
+            let o = out.as_mut_ptr();
+            let mut y = 0;
+            while y < whole {
+                // Two chains of maxima, so that one need not wait for the other.
+                let mut even = V::load(o.add(y));
+                let mut odd = a[1].add(V::load(r[1].add(y)));
+                even = a[0].add(V::load(r[0].add(y))).larger(even);
+                for i in (2..ROWS).step_by(2) {
+                    even = a[i].add(V::load(r[i].add(y))).larger(even);
+                    odd = a[i + 1].add(V::load(r[i + 1].add(y))).larger(odd);
+                }
+                even.larger(odd).store(o.add(y));
+                y += V::LANES;
+            }
+        }
+        for &row in group {
+            let row = row as usize;
+            let tail = &matrix[row * stride + first..][whole..width];
+            super::scalar::max_plus_row(&mut out[whole..], add[row], tail);
+        }
+    }
+}
+
+#[inline(always)]
 pub(super) unsafe fn add_row<V: Vector>(out: &mut [V::Element], row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
     let whole = out.len() - out.len() % V::LANES;
@@ -201,6 +258,24 @@ pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
     });
     // SAFETY: the caller has the CPU feature.
     unsafe { largest_of(best) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn smallest<V: Vector>(row: &[V::Element]) -> V::Element {
+    if row.len() < V::LANES {
+        return super::scalar::smallest(row);
+    }
+    const { assert!(V::LANES <= MOST_LANES) };
+    let mut lanes = [V::Element::LARGEST; MOST_LANES];
+    // SAFETY: the caller has the CPU feature.
+    let mut least = unsafe { [V::splat(V::Element::LARGEST); CHAINS] };
+    for_each_vector::<V>(row.len(), |y, chain| {
+        // SAFETY: a vector fits at `y`; the caller has the CPU feature.
+        least[chain] = unsafe { V::load(row.as_ptr().add(y)).smaller(least[chain]) };
+    });
+    // SAFETY: no vector has more lanes than the array; the caller has the CPU feature.
+    unsafe { least[0].smaller(least[1]).smaller(least[2].smaller(least[3])).store(lanes.as_mut_ptr()) };
+    super::scalar::smallest(&lanes)
 }
 
 #[inline(always)]
@@ -382,6 +457,37 @@ pub(super) unsafe fn first_sum_at_least<V: Vector>(
 }
 
 #[inline(always)]
+pub(super) unsafe fn select_sums<V: Vector>(
+    row: &[V::Element],
+    add: &[V::Element],
+    least: V::Element,
+    below: V::Element,
+    found: &mut Vec<u32>,
+) {
+    let (lanes, length) = (V::LANES, row.len());
+    const { assert!(V::LANES <= MOST_LANES) };
+    assert_eq!(length, add.len());
+    let whole = length - length % lanes;
+    found.reserve(length + MOST_LANES);
+    // SAFETY: indices stay below `whole + LANES <= len`; each label is found at most once, so all of them fit after the
+    // list, and a vector's lanes after them; the caller has the CPU feature.
+    unsafe {
+        let first = found.as_mut_ptr().add(found.len());
+        let mut next = first;
+        let (least, below) = (V::splat(least), V::splat(below));
+        let mut y = 0;
+        while y < whole {
+            let sum = V::load(row.as_ptr().add(y)).add(V::load(add.as_ptr().add(y)));
+            // Whether there are any cannot be predicted.
+            next = V::write_places(sum.at_least(least) & !sum.at_least(below), y as u32, next);
+            y += lanes;
+        }
+        found.set_len(found.len() + next.offset_from_unsigned(first));
+    }
+    super::scalar::select_sums_from(whole, row, add, least, below, found);
+}
+
+#[inline(always)]
 pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
     out: &mut [f64],
     weights: &[f64],
@@ -444,9 +550,17 @@ macro_rules! compile_kernels {
             compile_kernels! { @each $feature
                 fn max_plus_row::<$vector>(out: &mut [$element], add: $element, row: &[$element]);
                 fn max_plus_matrix::<$vector>(out: &mut [$element], add: &[$element], matrix: &[$element]);
+                fn max_plus_rows::<$vector>(
+                    out: &mut [$element],
+                    add: &[$element],
+                    rows: &[u32],
+                    matrix: &[$element],
+                    first: usize
+                );
                 fn add_row::<$vector>(out: &mut [$element], row: &[$element]);
                 fn max_row::<$vector>(out: &mut [$element], row: &[$element]);
                 fn largest::<$vector>(row: &[$element]) -> $element;
+                fn smallest::<$vector>(row: &[$element]) -> $element;
                 fn largest_magnitude::<$vector>(row: &[$element]) -> Option<$element>;
                 fn max_of_sum::<$vector>(row: &[$element], add: &[$element]) -> $element;
                 fn largest_value::<$vector>(add: $element, row: &[$element], node: &[$element]) -> $element;
@@ -469,6 +583,13 @@ macro_rules! compile_kernels {
                     add: &[$element],
                     threshold: $element
                 ) -> Option<usize>;
+                fn select_sums::<$vector>(
+                    row: &[$element],
+                    add: &[$element],
+                    least: $element,
+                    below: $element,
+                    found: &mut Vec<u32>
+                );
                 fn add_weighted_rows::<$element, $wide>(
                     out: &mut [f64],
                     weights: &[f64],

@@ -4,7 +4,7 @@ use super::vector::{Vector, Widen, compile_kernels};
 use std::arch::x86_64::*;
 
 macro_rules! implement_vector {
-    ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident,
+    ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident, $min:ident,
      |$x:ident| $finite_magnitude:expr, |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
      |$rest:ident, $key:ident, $limit:ident| $split:expr $(, $write_places:ident)?) => {
         impl Vector for $vector {
@@ -35,6 +35,11 @@ macro_rules! implement_vector {
             unsafe fn larger(self, other: Self) -> Self {
                 // SAFETY: the caller promises the CPU feature.
                 unsafe { $max(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn smaller(self, other: Self) -> Self {
+                // SAFETY: the caller promises the CPU feature.
+                unsafe { $min(self, other) }
             }
             #[inline(always)]
             unsafe fn finite_magnitude(self) -> Self {
@@ -112,6 +117,7 @@ implement_vector!(
     _mm512_set1_ps,
     _mm512_add_ps,
     _mm512_max_ps,
+    _mm512_min_ps,
     |x| {
         let magnitude = _mm512_abs_ps(x);
         let finite = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(magnitude, _mm512_set1_ps(f32::INFINITY));
@@ -134,6 +140,7 @@ implement_vector!(
     _mm512_set1_pd,
     _mm512_add_pd,
     _mm512_max_pd,
+    _mm512_min_pd,
     |x| {
         let magnitude = _mm512_abs_pd(x);
         let finite = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(magnitude, _mm512_set1_pd(f64::INFINITY));
@@ -156,6 +163,7 @@ implement_vector!(
     _mm256_set1_ps,
     _mm256_add_ps,
     _mm256_max_ps,
+    _mm256_min_ps,
     |x| {
         let magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0), x);
         _mm256_and_ps(magnitude, _mm256_cmp_ps::<_CMP_LT_OQ>(magnitude, _mm256_set1_ps(f32::INFINITY)))
@@ -177,6 +185,7 @@ implement_vector!(
     _mm256_set1_pd,
     _mm256_add_pd,
     _mm256_max_pd,
+    _mm256_min_pd,
     |x| {
         let magnitude = _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
         _mm256_and_pd(magnitude, _mm256_cmp_pd::<_CMP_LT_OQ>(magnitude, _mm256_set1_pd(f64::INFINITY)))

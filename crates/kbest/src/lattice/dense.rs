@@ -5,6 +5,7 @@
 //! when first needed.
 
 use super::base::Base;
+use super::blocks::BlockMaxima;
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
 use super::{
     BoundsView, DenseFactors, EdgeScores, LinearFactors, SparseEdges, checked_magnitude, magnitude_of_legal,
@@ -38,6 +39,7 @@ pub struct DenseEdges<S: Float> {
     labels: usize,
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
+    blocks: BlockMaxima<S>,
     columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
     exceptions: usize,                // edges that differ from the typical one
     sparse: OnceLock<SparseEdges<S>>,
@@ -56,11 +58,12 @@ impl<S: Float> DenseEdges<S> {
         let mut column = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut row = AlignedVec::filled(labels, S::FORBIDDEN);
         let mut magnitudes = AlignedVec::filled(labels, S::ZERO);
+        let mut blocks = BlockMaxima::new(labels);
         for (p, from) in scores.chunks_exact(labels).enumerate() {
             let place = |y| format!("the edge score from label {p} to label {y}");
             magnitudes[p] = checked_magnitude(from, place)?;
             own[p * stride..][..labels].copy_from_slice(from);
-            row[p] = S::largest(from);
+            row[p] = blocks.set_row(p, from);
             S::max_row(&mut column, from);
         }
         // A step coprime to most row lengths visits all rows and columns.
@@ -73,6 +76,7 @@ impl<S: Float> DenseEdges<S> {
             labels,
             stride,
             bounds,
+            blocks,
             columns: OnceLock::new(),
             exceptions,
             sparse: OnceLock::new(),
@@ -104,6 +108,7 @@ impl<S: Float> DenseEdges<S> {
         let maxima = DenseMaxima { scores: &self.scores, stride: self.stride };
         let change = Change { p, y, old, new };
         self.bounds.follow(change, &maxima);
+        self.blocks.follow(change, &self.scores[p * self.stride..][..self.stride]);
         self.forward.take();
         self.backward.take();
         self.linear.take();
@@ -124,6 +129,11 @@ impl<S: Float> DenseEdges<S> {
     #[inline]
     pub fn padded_row(&self, p: usize) -> &[S] {
         &self.scores[p * self.stride..(p + 1) * self.stride]
+    }
+
+    /// The largest edges from each label into blocks of labels.
+    pub(crate) fn block_maxima(&self) -> &BlockMaxima<S> {
+        &self.blocks
     }
 
     /// The transposed matrix, `L` rows (targets) of padded sources, if there are few enough labels.

@@ -34,6 +34,7 @@
 
 mod base;
 mod bitmap;
+mod blocks;
 mod bounds;
 mod callback;
 mod constraints;

@@ -139,6 +139,11 @@ impl<S: Float> SparseEdges<S> {
         }
     }
 
+    /// By label, the largest edge that leaves it.
+    pub(crate) fn row_bounds(&self) -> &[S] {
+        &self.bounds.row
+    }
+
     /// Replaces the score of one pair by the result of `score`; nothing changes if that is an error. A pair whose score
     /// becomes the base is no longer an exception. Costs time in proportion to the exceptions of both labels and
     /// `L / 64`, rarely `L`.

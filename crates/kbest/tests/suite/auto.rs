@@ -50,7 +50,7 @@ fn trying_costs_little_where_nothing_can_be_pruned() {
             let (nodes, edges) = normal(strength, positions, labels);
             let lattice = Lattice::new(nodes, &edges).unwrap();
             let tried = Auto::default().decode(&lattice, &mut Scratch::counting()).unwrap();
-            assert_eq!(tried.decoder, "viterbi-simd");
+            assert_eq!(tried.decoder, "sieve");
             let plain = ViterbiSimd.decode(&lattice, &mut Scratch::counting()).unwrap();
             let [tried, plain] = [tried, plain].map(|answer| answer.counters.unwrap().edges);
             assert!(20 * tried <= 21 * plain, "{labels} labels, {positions} positions: {tried}, {plain}");
@@ -106,13 +106,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_plan_is_what_is_run(seed in any::<u64>(), k in 1usize..4, switches in 0u8..16) {
+    fn the_plan_is_what_is_run(seed in any::<u64>(), k in 1usize..4, switches in 0u8..32) {
         let case = Case::random(seed, 6, 90);
         let edges = case.edges::<f32>();
         let lattice = case.lattice(&edges);
         let on = |bit: u8| switches >> bit & 1 == 1;
         let engines =
-            Engines { funnel: on(0), viterbi_sparse: on(1), viterbi_simd: on(2), recursive_enumeration: on(3) };
+            Engines { funnel: on(0), viterbi_sparse: on(1), viterbi_simd: on(2), sieve: on(4), recursive_enumeration: on(3) };
         let auto = Auto { engines };
         let plan = auto.plan(&lattice, k);
         if let (Ok(answer), true) = (auto.decode_kbest(&lattice, k, &mut Scratch::new()), lattice.positions() > 0) {

@@ -81,10 +81,16 @@ proptest! {
 /// Auto with each engine switched off in turn, with each alone, and with none: every branch of the choice is taken.
 fn auto_variants() -> Vec<Decoder> {
     let mut variants = vec![];
-    for bits in 0..16 {
+    for bits in 0..32 {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let (funnel, viterbi_sparse) = (on(0), on(1));
-        let engines = Engines { funnel, viterbi_sparse, viterbi_simd: on(2), recursive_enumeration: on(3) };
+        let engines = Engines {
+            funnel,
+            viterbi_sparse,
+            viterbi_simd: on(2),
+            sieve: on(4),
+            recursive_enumeration: on(3),
+        };
         variants.push(Decoder::Auto(Auto { engines }));
     }
     variants

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::table;
 use clap::Args;
-use kbest::decode::{Auto, ForwardPass, Funnel, RecursiveEnumeration, ViterbiSimd, ViterbiSparse};
+use kbest::decode::{Auto, ForwardPass, Funnel, RecursiveEnumeration, Sieve, ViterbiSimd, ViterbiSparse};
 use kbest::lattice::Shape;
 use kbest::random::Random;
 use kbest::{Decoder, Edges, Lattice, kernel};
@@ -248,6 +248,7 @@ fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
         vec![(AUTO, Auto::default().into()), (PLANNED, Auto::default().into()), ("funnel", Funnel.into())];
     if k == 1 {
         all.push(("viterbi-simd", ViterbiSimd.into()));
+        all.push(("sieve", Sieve.into()));
         all.extend(listed.then(|| ("viterbi-sparse", ViterbiSparse.into())));
     } else {
         all.push(("recursive-enumeration", RecursiveEnumeration { forward: ForwardPass::Simd }.into()));

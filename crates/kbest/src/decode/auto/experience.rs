@@ -24,8 +24,13 @@ pub(super) enum Way {
     Pass(ForwardPass),
 }
 
-const WAYS: [Way; 4] =
-    [Way::Planned, Way::Funnel, Way::Pass(ForwardPass::Simd), Way::Pass(ForwardPass::Sparse)];
+const WAYS: [Way; 5] = [
+    Way::Planned,
+    Way::Funnel,
+    Way::Pass(ForwardPass::Simd),
+    Way::Pass(ForwardPass::Sparse),
+    Way::Pass(ForwardPass::Sieve),
+];
 
 /// Most kinds remembered; the oldest is forgotten.
 const KINDS: usize = 8;
@@ -105,12 +110,12 @@ impl Estimate {
 struct Kind {
     key: Key,
     plan: Plan,
-    estimates: [Estimate; 4], // by way
-    best: usize,              // the way that most sequences go
-    way: usize,               // the way of this run
-    run: u32,                 // its length
-    left: u32,                // sequences of it to come
-    account: f64,             // nanoseconds that may be spent on trying
+    estimates: [Estimate; WAYS.len()], // by way
+    best: usize,                       // the way that most sequences go
+    way: usize,                        // the way of this run
+    run: u32,                          // its length
+    left: u32,                         // sequences of it to come
+    account: f64,                      // nanoseconds that may be spent on trying
 }
 
 impl Kind {
@@ -118,7 +123,7 @@ impl Kind {
         Kind {
             key,
             plan: Plan::choose(key.facts, key.engines),
-            estimates: [Estimate::default(); 4],
+            estimates: [Estimate::default(); WAYS.len()],
             best: 0,
             way: 0,
             run: 1,
@@ -130,22 +135,25 @@ impl Kind {
     /// Whether a way might be the fastest.
     fn is_promising(&self, way: usize) -> bool {
         let Key { facts, engines, .. } = self.key;
+        let steps = |pass| facts.cost_of(pass).map(|cost| cost.least);
         let can_win = |pass| {
-            let least = self.plan.steps_of(pass).map(|steps| steps as f64 * LEAST_STEP);
+            let least = steps(pass).map(|steps| steps as f64 * LEAST_STEP);
             // What computed edges cost is not known.
             facts.exceptions.is_some()
+                && engines.passes().any(|on| on == pass)
                 && least.is_some_and(|least| least < self.estimates[self.best].nanoseconds)
         };
         match WAYS[way] {
             Way::Planned => true,
             Way::Funnel => engines.funnel,
-            Way::Pass(pass @ ForwardPass::Simd) => engines.viterbi_simd && can_win(pass),
             Way::Pass(pass @ ForwardPass::Sparse) => {
                 // The lists of a matrix would stay: four times its memory.
-                let [sparse, simd] = [pass, ForwardPass::Simd].map(|pass| self.plan.steps_of(pass));
-                let is_worth_lists = facts.matrix_bytes.is_none() || sparse < simd.map(|steps| 2 * steps);
-                engines.viterbi_sparse && is_worth_lists && can_win(pass)
+                let most = |pass| facts.cost_of(pass).map(|cost| cost.most);
+                let is_worth_lists = facts.matrix_bytes.is_none()
+                    || most(pass) < most(ForwardPass::Simd).map(|steps| 2 * steps);
+                is_worth_lists && can_win(pass)
             }
+            Way::Pass(pass) => can_win(pass),
         }
     }
 
@@ -195,7 +203,7 @@ impl Kind {
         let best = self.estimates[self.best].nanoseconds;
         let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
             (0, Way::Pass(pass)) => {
-                let steps = self.plan.steps_of(pass).unwrap_or(usize::MAX);
+                let steps = self.key.facts.cost_of(pass).map_or(usize::MAX, |cost| cost.usual);
                 (steps as f64 * USUAL_STEP / best).max(2.0)
             }
             (0, _) => 2.0,
@@ -304,8 +312,8 @@ mod tests {
 
     /// Sequences of 10 positions, whose way number `w` takes `costs[w]` nanoseconds. Returns how many went each way, and the
     /// nanoseconds of all.
-    fn decode(experience: &mut Experience, key: Key, costs: [f64; 4], sequences: usize) -> ([usize; 4], f64) {
-        let (mut gone, mut sum) = ([0; 4], 0.0);
+    fn decode(experience: &mut Experience, key: Key, costs: [f64; 5], sequences: usize) -> ([usize; 5], f64) {
+        let (mut gone, mut sum) = ([0; 5], 0.0);
         for _ in 0..sequences {
             let choice = experience.choose(key);
             let way = WAYS.iter().position(|&way| way == choice.way).unwrap();
@@ -325,13 +333,16 @@ mod tests {
 
     #[test]
     fn the_fastest_way_wins_and_trying_costs_little() {
-        for costs in
-            [[9e3, 2e4, 1e4, 1e6], [9e3, 2e4, 7e3, 1e6], [9e3, 3e3, 1e4, 1e6], [1.9e3, 9e3, 1.7e3, 5e4]]
-        {
+        for costs in [
+            [9e3, 2e4, 1e4, 1e6, 2e4],
+            [9e3, 2e4, 7e3, 1e6, 2e4],
+            [9e3, 3e3, 1e4, 1e6, 2e4],
+            [1.9e3, 9e3, 3e3, 5e4, 1.7e3],
+        ] {
             let mut experience = Experience::default();
             decode(&mut experience, key(1, 100), costs, 500);
             let (gone, sum) = decode(&mut experience, key(1, 100), costs, 10_000);
-            let best = (0..4).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap();
+            let best = (0..5).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap();
             assert!(gone[best] > 9_000, "{costs:?}: {gone:?}");
             assert!(sum < 1.05 * 10_000.0 * costs[best], "{costs:?}: {sum}");
         }
@@ -340,7 +351,7 @@ mod tests {
     /// The first tries included.
     #[test]
     fn trying_costs_a_twentieth_even_if_all_others_are_far_slower() {
-        let costs = [9e3, 4e5, 2e4, 1e6];
+        let costs = [9e3, 4e5, 2e4, 1e6, 3e4];
         let (gone, sum) = decode(&mut Experience::default(), key(1, 100), costs, 10_000);
         assert!(gone[FUNNEL] >= 2, "{gone:?}");
         assert!(sum < 1.06 * 10_000.0 * costs[PLANNED], "{gone:?}: {sum}");
@@ -348,19 +359,20 @@ mod tests {
 
     #[test]
     fn a_plan_is_left_only_for_something_clearly_faster() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 8.9e3, 8.9e3, 1e6], 10_000);
+        let (gone, _) =
+            decode(&mut Experience::default(), key(1, 100), [9e3, 8.9e3, 8.9e3, 1e6, 2e4], 10_000);
         assert!(gone[PLANNED] > 8_500, "{gone:?}");
     }
 
     #[test]
     fn nothing_is_tried_before_it_is_paid_for() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 1.0, 1.0, 1.0], 20);
-        assert_eq!(gone, [20, 0, 0, 0]);
+        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 1.0, 1.0, 1.0, 1.0], 20);
+        assert_eq!(gone, [20, 0, 0, 0, 0]);
     }
 
     #[test]
     fn a_pass_that_cannot_be_faster_is_never_tried() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 10_000), [9e3, 9e3, 1.0, 1.0], 10_000);
+        let (gone, _) = decode(&mut Experience::default(), key(1, 10_000), [9e3, 9e3, 1.0, 1.0, 1.0], 10_000);
         assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
         assert!(gone[FUNNEL] > 0, "{gone:?}");
     }
@@ -370,7 +382,7 @@ mod tests {
     fn a_matrix_is_listed_only_if_that_is_likely_to_pay() {
         let tried = |exceptions| {
             let key = Key { facts: Facts { exceptions: Some(exceptions), ..facts(100) }, ..key(1, 100) };
-            decode(&mut Experience::default(), key, [9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
+            decode(&mut Experience::default(), key, [9e4, 9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
         };
         assert_eq!(tried(10_000), 0);
         assert!(tried(100) > 0);
@@ -379,7 +391,7 @@ mod tests {
     #[test]
     fn passes_over_computed_edges_are_never_tried() {
         let key = Key { facts: Facts { exceptions: None, matrix_bytes: None, ..facts(100) }, ..key(1, 100) };
-        let (gone, _) = decode(&mut Experience::default(), key, [9e6, 9e6, 1.0, 1.0], 10_000);
+        let (gone, _) = decode(&mut Experience::default(), key, [9e6, 9e6, 1.0, 1.0, 1.0], 10_000);
         assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
     }
 
@@ -388,7 +400,7 @@ mod tests {
         let engines = Engines { viterbi_simd: false, funnel: false, ..Engines::default() };
         let facts = Facts { exceptions: Some(100), ..facts(100) };
         let key = Key { engines, facts, ..key(1, 100) };
-        let (gone, _) = decode(&mut Experience::default(), key, [9e3, 1.0, 1.0, 9e3], 10_000);
+        let (gone, _) = decode(&mut Experience::default(), key, [9e3, 1.0, 1.0, 9e3, 9e3], 10_000);
         assert_eq!((gone[FUNNEL], gone[SIMD]), (0, 0), "{gone:?}");
         assert!(gone[SPARSE] > 0, "{gone:?}");
     }
@@ -397,16 +409,16 @@ mod tests {
     #[test]
     fn times_change() {
         let mut experience = Experience::default();
-        decode(&mut experience, key(1, 100), [9e3, 2e4, 5e3, 1e6], 10_000);
-        decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6], 10_000);
-        let (gone, _) = decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6], 1_000);
+        decode(&mut experience, key(1, 100), [9e3, 2e4, 5e3, 1e6, 2e4], 10_000);
+        decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 10_000);
+        let (gone, _) = decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 1_000);
         assert!(gone[FUNNEL] > 900, "{gone:?}");
     }
 
     #[test]
     fn kinds_are_kept_apart_and_the_oldest_forgotten() {
         let mut experience = Experience::default();
-        let (one, other) = ([9e3, 2e4, 5e3, 1e6], [9e3, 3e3, 1e4, 1e6]);
+        let (one, other) = ([9e3, 2e4, 5e3, 1e6, 2e4], [9e3, 3e3, 1e4, 1e6, 2e4]);
         for _ in 0..50 {
             decode(&mut experience, key(1, 100), one, 100);
             decode(&mut experience, key(2, 100), other, 100);
@@ -421,6 +433,6 @@ mod tests {
             decode(&mut experience, key(edges, 100), one, 2);
         }
         assert_eq!(experience.kinds.len(), KINDS);
-        assert_eq!(decode(&mut experience, key(1, 100), one, 20).0, [20, 0, 0, 0], "begins anew");
+        assert_eq!(decode(&mut experience, key(1, 100), one, 20).0, [20, 0, 0, 0, 0], "begins anew");
     }
 }

@@ -15,7 +15,7 @@ pub use plan::{Engine, Facts, Plan};
 
 use super::funnel::Budget;
 use super::gather::GatherEdges;
-use super::{Algorithm, Decode, Job, Scratch, Tally, Viterbi, ViterbiSimd};
+use super::{Algorithm, Decode, ForwardPass, Job, Scratch, Tally, Viterbi, ViterbiSimd};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -31,13 +31,33 @@ pub struct Engines {
     pub viterbi_sparse: bool,
     /// Viterbi with vector instructions.
     pub viterbi_simd: bool,
-    /// Recursive enumeration, with the forward pass of either of those two.
+    /// The sieve.
+    pub sieve: bool,
+    /// Recursive enumeration, with the forward pass of any of those three.
     pub recursive_enumeration: bool,
 }
 
 impl Default for Engines {
     fn default() -> Self {
-        Engines { funnel: true, viterbi_sparse: true, viterbi_simd: true, recursive_enumeration: true }
+        Engines {
+            funnel: true,
+            viterbi_sparse: true,
+            viterbi_simd: true,
+            sieve: true,
+            recursive_enumeration: true,
+        }
+    }
+}
+
+impl Engines {
+    /// The forward passes that may be used.
+    fn passes(self) -> impl Iterator<Item = ForwardPass> {
+        let all = [
+            (self.viterbi_simd, ForwardPass::Simd),
+            (self.viterbi_sparse, ForwardPass::Sparse),
+            (self.sieve, ForwardPass::Sieve),
+        ];
+        all.into_iter().filter(|(on, _)| *on).map(|(_, pass)| pass)
     }
 }
 

@@ -15,7 +15,38 @@ pub(crate) enum Stop {
     Full,
 }
 
-/// How much work a search may do, in vector steps of a Viterbi that reads every edge.
+/// What the alternative to this search costs per position, in vector steps of a Viterbi that reads every edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Alternative {
+    /// At least, where few labels compete.
+    pub(crate) least: usize,
+    /// Usually, beside what follows.
+    pub(crate) usual: usize,
+    /// For each label that competes.
+    pub(crate) per_label: usize,
+    /// At most, whatever the scores are.
+    pub(crate) most: usize,
+}
+
+impl Alternative {
+    /// It costs the same, whatever the scores are.
+    pub(crate) const fn always(steps: usize) -> Self {
+        Alternative { least: steps, usual: steps, per_label: 0, most: steps }
+    }
+
+    /// With something that always has to be done.
+    pub(crate) fn plus(self, steps: usize) -> Self {
+        let [least, usual, most] = [self.least, self.usual, self.most].map(|cost| cost.saturating_add(steps));
+        Alternative { least, usual, most, ..self }
+    }
+
+    /// Where so many labels compete.
+    pub(super) fn cost(&self, labels: usize) -> usize {
+        self.usual.saturating_add(labels.saturating_mul(self.per_label)).min(self.most)
+    }
+}
+
+/// How much work a search may do, in the same unit.
 ///
 /// What is saved at easy positions pays for hard ones only up to a limit, because a search that goes over its budget in
 /// the end has cost all that it was given. When the budget is used up, a [`super::survey()`] of the positions to come
@@ -24,8 +55,8 @@ pub(crate) enum Stop {
 pub(crate) struct Budget {
     /// Available up front; if nothing is, the search begins with a look.
     pub(crate) left: usize,
-    /// Added for every position, once it is opened: what the alternative costs there.
-    pub(crate) per_position: usize,
+    /// What else could be done. The least that it costs is added for every position, once it is opened.
+    pub(crate) alternative: Alternative,
     /// Never more than this is available before all positions are opened.
     pub(crate) most: usize,
     /// At how many positions to look when it is used up.
@@ -36,16 +67,16 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// No limit.
-    pub(crate) const UNLIMITED: Budget = Budget::new(usize::MAX, 0, usize::MAX, 0);
+    pub(crate) const UNLIMITED: Budget = Budget::new(usize::MAX, Alternative::always(0), usize::MAX, 0);
 
-    pub(crate) const fn new(left: usize, per_position: usize, most: usize, looks: usize) -> Self {
-        Budget { left, per_position, most, looks, saved: 0 }
+    pub(crate) const fn new(left: usize, alternative: Alternative, most: usize, looks: usize) -> Self {
+        Budget { left, alternative, most, looks, saved: 0 }
     }
 
     /// Adds what a position may cost.
     #[inline(always)]
     pub(super) fn add_position(&mut self) {
-        let left = self.left.saturating_add(self.per_position);
+        let left = self.left.saturating_add(self.alternative.least);
         self.left = left.min(self.most);
         self.saved = self.saved.saturating_add(left - self.left);
     }

@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
 
-pub(crate) use budget::{Budget, Stop, least_cost};
+pub(crate) use budget::{Alternative, Budget, Stop, least_cost};
 pub(crate) use kbest::keep_within;
 pub(crate) use survey::cost_of_look;
 

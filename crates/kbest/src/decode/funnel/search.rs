@@ -115,9 +115,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if next == positions && self.budget.release() {
             return Ok(()); // only the last position was hard
         }
-        let Survey { looked, cost } = survey(self.lattice, self.edges, next, looks, self.memory);
+        let Survey { looked, compete, cost } = survey(self.lattice, self.edges, next, looks, self.memory);
         self.tally.edges(looked * self.lattice.labels());
-        let anew = self.budget.per_position.saturating_mul(positions);
+        let anew = self.budget.alternative.cost(compete).saturating_mul(positions);
         let ahead = cost.saturating_mul(positions - next.saturating_sub(1));
         if looked == 0 || ahead > anew {
             return Err(Stop::OverBudget);

@@ -27,6 +27,8 @@ use crate::lattice::{EdgeScores, Lattice};
 pub(super) struct Survey {
     /// Positions looked at.
     pub(super) looked: usize,
+    /// Labels that may reach the floor, on average.
+    pub(super) compete: usize,
     /// The likely cost of the search per position, in the unit of [`super::Budget`].
     pub(super) cost: usize,
 }
@@ -67,7 +69,7 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         blocked += memory.seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
     }
     let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);
-    Survey { looked, cost: likely_cost(labels, each(may), each(blocked)) }
+    Survey { looked, compete: each(may), cost: likely_cost(labels, each(may), each(blocked)) }
 }
 
 /// The cost of a position if so many labels of each may reach the floor, so many of them blocked (measured, roughly).
