@@ -10,14 +10,46 @@ use super::{Decoded, Tally};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, argmax, padded};
 use crate::label::LabelId;
-use crate::lattice::{EdgeScores, Lattice};
+use crate::lattice::{EdgeScores, Lattice, PerLabel, Shape, with_edges};
 
 /// Forward scores of one lattice.
 #[derive(Debug, Default)]
 pub(crate) struct Forward<S> {
-    alpha: AlignedVec<S>, // T x stride, padded with minus infinity
+    alpha: AlignedVec<S>, // a row for each position from `first` on, padded with minus infinity
     buffer: StepBuffer<S>,
     stride: usize,
+    first: usize, // the position at which the table begins
+    head_start: Option<HeadStart<S>>,
+    steps: usize, // made so far
+    is_complete: bool,
+}
+
+/// What is known of a position from an unfinished search of another kind: the forward scores of some labels, and bounds on
+/// those of the others. A table that begins there is exact if none of the others matters at the next position.
+#[derive(Debug)]
+pub(crate) struct HeadStart<S> {
+    pub(crate) position: usize,
+    pub(crate) known: AlignedVec<S>, // L: forward scores; minus infinity for the others
+    pub(crate) others: AlignedVec<S>, // L: upper bounds for these; minus infinity for those known
+}
+
+impl<S: Float> HeadStart<S> {
+    /// Whether every one of these values at the next position, over labels that are known, exceeds all that the others lead to.
+    fn is_enough(&self, lattice: &Lattice<'_, S>, values: &[S]) -> bool {
+        let exceed = |values: &[S], most: S| most.is_forbidden() || S::smallest(values) > most;
+        let Shape::Dense(matrix) = lattice.edges().shape() else {
+            let most = with_edges!(lattice, |edges| match edges.bounds(self.position + 1).row {
+                PerLabel::Each(bounds) => S::max_of_sum(&self.others, bounds),
+                PerLabel::All(bound) => S::largest(&self.others) + bound,
+            });
+            return exceed(values, most);
+        };
+        let maxima = matrix.block_maxima();
+        (0..maxima.count()).all(|block| {
+            S::smallest(&values[maxima.labels_of(block)])
+                > S::max_of_sum(&self.others, maxima.into_block(block))
+        })
+    }
 }
 
 /// Memory of one step over the edges.
@@ -46,30 +78,57 @@ impl<S: Float> Forward<S> {
         mut step: impl FnMut(usize, &[S], &mut [S], &mut StepBuffer<S>),
     ) {
         let (positions, labels) = (lattice.positions(), lattice.labels());
+        let head_start = self.head_start.take();
+        self.first = head_start.as_ref().map_or(0, |start| start.position);
+        (self.steps, self.is_complete) = (0, false);
         self.stride = padded(labels);
-        self.alpha.resize_for_overwrite(positions * self.stride);
+        self.alpha.resize_for_overwrite((positions - self.first) * self.stride);
         self.buffer.reset(labels);
         tally.round();
-        for t in 0..positions {
-            let (done, rest) = self.alpha.split_at_mut(t * self.stride);
+        for t in self.first..positions {
+            let (done, rest) = self.alpha.split_at_mut((t - self.first) * self.stride);
             let row = &mut rest[..self.stride];
             row.fill(S::FORBIDDEN);
-            if t == 0 {
+            if t > self.first {
+                step(t, &done[(t - 1 - self.first) * self.stride..], row, &mut self.buffer);
+                self.steps += 1;
+                if let Some(start) = head_start.as_ref().filter(|start| start.position + 1 == t)
+                    && !start.is_enough(lattice, &row[..labels])
+                {
+                    return;
+                }
+                S::add_row(&mut row[..labels], lattice.node_row(t));
+            } else if let Some(start) = &head_start {
+                row[..labels].copy_from_slice(&start.known);
+            } else {
                 row[..labels].copy_from_slice(lattice.start().unwrap_or(lattice.node_row(0)));
                 if lattice.start().is_some() {
                     S::add_row(&mut row[..labels], lattice.node_row(0));
                 }
-            } else {
-                step(t, &done[(t - 1) * self.stride..], row, &mut self.buffer);
-                S::add_row(&mut row[..labels], lattice.node_row(t));
             }
             tally.opened_all(t, labels);
         }
+        self.is_complete = true;
+    }
+
+    /// Number of steps made.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Lets the next table begin with this.
+    pub(crate) fn begin_with(&mut self, start: HeadStart<S>) {
+        self.head_start = Some(start);
+    }
+
+    /// Whether all forward scores are known: always, unless a head start was not enough.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// The scores of position `t`, padded to whole vectors.
     pub(super) fn row(&self, t: usize) -> &[S] {
-        &self.alpha[t * self.stride..(t + 1) * self.stride]
+        &self.alpha[(t - self.first) * self.stride..][..self.stride]
     }
 
     /// All labels with their scores, for the enumeration of paths.
@@ -78,7 +137,8 @@ impl<S: Float> Forward<S> {
         Survivors { alpha: &self.alpha, columns }
     }
 
-    /// Pushes the best path: the lowest label among the best last ones, then the lowest among the best before it.
+    /// Pushes the best path: the lowest label among the best last ones, then the lowest among the best before it. Labels before
+    /// the position at which the table begins are left 0.
     pub(crate) fn trace(
         &mut self,
         lattice: &Lattice<'_, S>,
@@ -86,8 +146,8 @@ impl<S: Float> Forward<S> {
         out: &mut Decoded<S>,
     ) -> Result<()> {
         let (positions, labels) = (lattice.positions(), lattice.labels());
-        let Forward { alpha, buffer: StepBuffer { row: buffer, .. }, stride } = self;
-        let at = |t: usize| &alpha[t * *stride..(t + 1) * *stride];
+        let Forward { alpha, buffer: StepBuffer { row: buffer, .. }, stride, first, .. } = self;
+        let at = |t: usize| &alpha[(t - *first) * *stride..][..*stride];
         buffer.copy_from_slice(at(positions - 1));
         if let Some(end) = lattice.end() {
             S::add_row(&mut buffer[..labels], end);
@@ -95,7 +155,7 @@ impl<S: Float> Forward<S> {
         let (last, score) = argmax(&buffer[..]).ok_or(Error::NoPath)?;
         let path = out.push_path(positions, score);
         path[positions - 1] = last as LabelId;
-        for t in (1..positions).rev() {
+        for t in (*first + 1..positions).rev() {
             if labels > COLUMNS_AT_HAND
                 && let Some(before) = best_before(&at(t - 1)[..labels], edges, t, path[t] as usize)
             {

@@ -82,8 +82,8 @@ const SAMPLE: usize = 64;
 /// The part of a limit's distance that remains from one position to the next.
 const DECAY: f64 = 0.5;
 
-/// Most positions in a row at which all labels are taken for a block.
-const LONGEST_PAUSE: u32 = 64;
+/// Two to the power of this is the largest number of positions in a row at which all labels are taken for a block.
+const MOST_VAIN: u32 = 6;
 
 /// What earlier positions tell, by matrix, and buffers. All of it only guesses, which cost time if wrong.
 #[derive(Debug, Default)]
@@ -104,8 +104,8 @@ struct Guess<S> {
 #[derive(Debug, Clone, Copy)]
 struct Block<S> {
     needed: Needed<S>,
-    pause: u32, // the number of positions at which all labels are taken, after one at which bounds were compared in vain
-    left: u32,  // so many of these are to come
+    vain: u32, // how often in a row bounds were compared in vain; a single time means nothing
+    left: u32, // at so many positions to come, all labels are taken
 }
 
 /// How far below the best forward score the limit was.
@@ -194,7 +194,7 @@ impl<S: Float> Guess<S> {
     /// Forgets what is known of other matrices.
     fn fit(&mut self, labels: usize, blocks: usize) {
         if self.labels != labels {
-            let unknown = Block { needed: Needed::Unknown, pause: 0, left: 0 };
+            let unknown = Block { needed: Needed::Unknown, vain: 0, left: 0 };
             *self = Guess { labels, blocks: vec![unknown; blocks] };
         }
     }
@@ -238,9 +238,44 @@ impl<S: Float> Block<S> {
         // In vectors of a pass over all edges (measured, roughly).
         let vectors = width.div_ceil(LANES);
         let (sieved, whole) = (taken * vectors * 9 / 8 + 5 * labels.div_ceil(LANES) + 45, labels * vectors);
-        self.pause = if sieved < whole { 0 } else { (2 * self.pause).clamp(2, LONGEST_PAUSE) };
-        self.left = self.pause;
+        if sieved < whole {
+            self.vain /= 2;
+        } else {
+            self.left = if self.vain == 0 { 0 } else { 1 << self.vain };
+            self.vain = (self.vain + 1).min(MOST_VAIN);
+        }
     }
+}
+
+/// How many labels would be taken for a block if these were the forward scores; `i` chooses the block. Only a guess: the limit is
+/// that of a step which knows as much as it leaves behind.
+pub(super) fn rows_needed<S: Float>(
+    edges: &DenseEdges<S>,
+    alpha: &[S],
+    i: usize,
+    rows: &mut Vec<u32>,
+    values: &mut [S],
+) -> usize {
+    let maxima = edges.block_maxima();
+    let block = i % maxima.count();
+    let (into, columns) = (maxima.into_block(block), maxima.labels_of(block));
+    let values = &mut values[..columns.len()];
+    values.fill(S::FORBIDDEN);
+    let mut limit = highest_of_sample(alpha, into);
+    let mut above = S::LARGEST;
+    for _ in 0..2 {
+        rows.clear();
+        S::select_sums(alpha, into, limit, above, rows);
+        S::max_plus_rows(values, alpha, rows, edges.padded_scores(), columns.start);
+        above = limit;
+        limit = S::smallest(values).larger(-S::LARGEST);
+        if limit >= above {
+            break;
+        }
+    }
+    rows.clear();
+    S::select_sums(alpha, into, limit, S::LARGEST, rows);
+    rows.len()
 }
 
 /// The largest sum of a sample of labels.

@@ -48,7 +48,7 @@ pub(crate) fn fill<S: Float>(lattice: &Lattice<'_, S>, forward: &mut Forward<S>,
             });
         }
     }
-    tally.edges(lattice.positions().saturating_sub(1) * lattice.labels() * lattice.labels());
+    tally.edges(forward.steps() * lattice.labels() * lattice.labels());
 }
 
 /// One max-plus product with the whole matrix.

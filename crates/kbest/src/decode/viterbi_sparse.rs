@@ -101,6 +101,9 @@ pub(super) fn sparse_step<S: Float>(
     // The value by the base is that of the best label, except for its own exceptions.
     out.fill(top);
     let least = set_exceptions(edges, alpha, first, base, marked, out);
+    if edges.exceptions() == 0 {
+        return all;
+    }
     // Labels that reach no further do not matter ...
     let bounds = edges.row_bounds();
     reaching.clear();

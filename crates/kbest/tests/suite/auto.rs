@@ -61,7 +61,7 @@ fn trying_costs_little_where_nothing_can_be_pruned() {
 /// Where the funnel is far ahead, it is all that runs: nothing is looked at beforehand.
 #[test]
 fn easy_lattices_need_no_look_ahead() {
-    for (labels, positions) in [(100, 5), (100, 25), (600, 5), (600, 25)] {
+    for (labels, positions) in [(200, 5), (200, 25), (600, 5), (600, 25)] {
         let (mut nodes, edges) = normal(1.0, positions, labels);
         (0..positions).for_each(|t| nodes[t * labels + 7 * t % labels] += 40.0);
         let lattice = Lattice::new(nodes, &edges).unwrap();
@@ -201,4 +201,29 @@ fn what_it_learns_changes_no_answer() {
     let counted = Auto::default().decode(&lattice, &mut learning).unwrap();
     let planned = Auto::default().decode(&lattice, &mut Scratch::counting()).unwrap();
     assert_eq!((counted.decoder, counted.counters), (planned.decoder, planned.counters));
+}
+
+/// Easy positions, then hard ones: a forward pass goes on where the funnel gave up, and does not begin anew.
+#[test]
+fn a_forward_pass_takes_over_from_the_funnel() {
+    let (positions, labels) = (60, 200);
+    let mut random = Random::new(3);
+    let mut normal = |count: usize| (0..count).map(|_| random.normal() as f32).collect::<Vec<_>>();
+    let dense = Edges::dense(labels, normal(labels * labels)).unwrap();
+    let listed: Vec<(u32, u32)> =
+        (0..labels as u32).flat_map(|p| (0..20).map(move |i| (p, (7 * p + 11 * i) % 200))).collect();
+    let (from, to): (Vec<u32>, Vec<u32>) = listed.into_iter().unzip();
+    let sparse = Edges::sparse(labels, 0.0, &from, &to, &normal(from.len())).unwrap();
+    for edges in [&dense, &sparse] {
+        let mut nodes = normal(positions * labels);
+        (0..positions / 2).for_each(|t| nodes[t * labels + 7 * t % labels] += 40.0);
+        let lattice = Lattice::new(nodes, edges).unwrap();
+        let auto = Auto::default().decode(&lattice, &mut Scratch::counting()).unwrap();
+        let plan = Auto::default().plan(&lattice, 1);
+        assert_eq!(auto.decoder, plan.fallback.name());
+        let alone = plan.fallback.decoder().decode(&lattice, &mut Scratch::counting()).unwrap();
+        assert_eq!(auto.paths, alone.paths);
+        let [auto, alone] = [auto, alone].map(|answer| answer.counters.unwrap().nodes);
+        assert!(4 * auto < 3 * alone, "{auto} nodes instead of {alone}");
+    }
 }

@@ -243,18 +243,20 @@ const PLANNED: &str = "auto, planned";
 
 /// `auto`, with what it learns and without, and the decoders that it chooses from.
 fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
-    let listed = matches!(edges.shape(), Shape::Sparse(_));
+    let listed = matches!(edges.shape(), Shape::Sparse(_)); // others are matrices
+    let by = |forward| RecursiveEnumeration { forward }.into();
     let mut all: Vec<(&str, Decoder)> =
         vec![(AUTO, Auto::default().into()), (PLANNED, Auto::default().into()), ("funnel", Funnel.into())];
     if k == 1 {
         all.push(("viterbi-simd", ViterbiSimd.into()));
-        all.push(("sieve", Sieve.into()));
-        all.extend(listed.then(|| ("viterbi-sparse", ViterbiSparse.into())));
+        all.push(if listed { ("viterbi-sparse", ViterbiSparse.into()) } else { ("sieve", Sieve.into()) });
     } else {
-        all.push(("recursive-enumeration", RecursiveEnumeration { forward: ForwardPass::Simd }.into()));
-        all.extend(listed.then(|| {
-            ("recursive-enumeration sparse", RecursiveEnumeration { forward: ForwardPass::Sparse }.into())
-        }));
+        all.push(("recursive-enumeration", by(ForwardPass::Simd)));
+        all.push(if listed {
+            ("recursive-enumeration, sparse", by(ForwardPass::Sparse))
+        } else {
+            ("recursive-enumeration, sieve", by(ForwardPass::Sieve))
+        });
     }
     let contender = |(name, decoder): (&str, Decoder)| Contender {
         learning: name != PLANNED,

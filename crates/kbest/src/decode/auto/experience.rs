@@ -32,12 +32,15 @@ const WAYS: [Way; 5] = [
     Way::Pass(ForwardPass::Sieve),
 ];
 
+/// With fewer labels, the funnel is not tried.
+const LEAST_OPENED: usize = 16;
+
 /// Most kinds remembered; the oldest is forgotten.
 const KINDS: usize = 8;
 
 /// The share of the time that goes into trying other ways, at first and when each has been tried a few times.
-const FIRST_SHARE: f64 = 1.0 / 20.0;
-const LATER_SHARE: f64 = 1.0 / 64.0;
+const FIRST_SHARE: f64 = 1.0 / 40.0;
+const LATER_SHARE: f64 = 1.0 / 100.0;
 const FEW_TIMES: u32 = 4;
 
 /// A way that takes so many times as long as the best is hopeless: two tries are enough at first.
@@ -71,18 +74,20 @@ const LONGEST: f64 = 3.0;
 /// Another way must be faster than the plan by this factor, because a plan can tell easy sequences from hard ones.
 const CLEARLY: f64 = 0.97;
 
-/// Which sequences are alike.
+/// Which sequences are alike. Made for every sequence, so only of what is at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     edges: usize, // their address; if others like them are there now, the estimates soon change
-    facts: Facts, // with the number of positions rounded up to a power of two
+    labels: usize,
+    positions: usize, // rounded up to a power of two
     engines: Engines,
 }
 
 impl Key {
-    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, facts: Facts, engines: Engines) -> Self {
+    #[inline]
+    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, engines: Engines) -> Self {
         let edges = std::ptr::from_ref(lattice.edges()).addr();
-        Key { edges, facts: Facts { positions: facts.positions.next_power_of_two(), ..facts }, engines }
+        Key { edges, labels: lattice.labels(), positions: lattice.positions().next_power_of_two(), engines }
     }
 }
 
@@ -119,10 +124,11 @@ struct Kind {
 }
 
 impl Kind {
-    fn new(key: Key) -> Self {
+    fn new(key: Key, facts: Facts) -> Self {
+        let facts = Facts { positions: key.positions, ..facts };
         Kind {
             key,
-            plan: Plan::choose(key.facts, key.engines),
+            plan: Plan::choose(facts, key.engines),
             estimates: [Estimate::default(); WAYS.len()],
             best: 0,
             way: 0,
@@ -134,7 +140,7 @@ impl Kind {
 
     /// Whether a way might be the fastest.
     fn is_promising(&self, way: usize) -> bool {
-        let Key { facts, engines, .. } = self.key;
+        let (facts, engines) = (self.plan.facts, self.key.engines);
         let steps = |pass| facts.cost_of(pass).map(|cost| cost.least);
         let can_win = |pass| {
             let least = steps(pass).map(|steps| steps as f64 * LEAST_STEP);
@@ -145,7 +151,7 @@ impl Kind {
         };
         match WAYS[way] {
             Way::Planned => true,
-            Way::Funnel => engines.funnel,
+            Way::Funnel => engines.funnel && facts.labels >= LEAST_OPENED && !facts.base_forbidden,
             Way::Pass(pass @ ForwardPass::Sparse) => {
                 // The lists of a matrix would stay: four times its memory.
                 let most = |pass| facts.cost_of(pass).map(|cost| cost.most);
@@ -203,7 +209,8 @@ impl Kind {
         let best = self.estimates[self.best].nanoseconds;
         let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
             (0, Way::Pass(pass)) => {
-                let steps = self.key.facts.cost_of(pass).map_or(usize::MAX, |cost| cost.usual);
+                let facts = self.plan.facts;
+                let steps = facts.cost_of(pass).map_or(usize::MAX, |cost| cost.cost(facts.labels / 4));
                 (steps as f64 * USUAL_STEP / best).max(2.0)
             }
             (0, _) => 2.0,
@@ -236,7 +243,8 @@ pub(crate) struct Experience {
 /// What to do with a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
-    pub(super) way: Way,
+    /// None if such sequences are not known yet.
+    pub(super) way: Option<Way>,
     /// Whether [`Experience::record`] wants the time.
     pub(super) timed: bool,
 }
@@ -244,21 +252,21 @@ pub(super) struct Choice {
 impl Experience {
     /// The way to go.
     #[inline]
-    pub(super) fn choose(&mut self, key: Key) -> Choice {
+    pub(super) fn choose(&mut self, key: Key, facts: impl FnOnce() -> Facts) -> Choice {
         if self.kinds.get(self.last).is_none_or(|kind| kind.key != key) {
-            match self.find_or_add(key) {
+            match self.find_or_add(key, facts) {
                 Some(place) => self.last = place,
-                None => return Choice { way: Way::Planned, timed: false },
+                None => return Choice { way: None, timed: false },
             }
         }
         let kind = &mut self.kinds[self.last];
         kind.left = kind.left.saturating_sub(1);
-        Choice { way: WAYS[kind.way], timed: kind.left == 0 }
+        Choice { way: Some(WAYS[kind.way]), timed: kind.left == 0 }
     }
 
     /// The place of a kind. A new one is added when it comes twice in a row: with edges that are made anew for each sequence,
     /// nothing can be learned.
-    fn find_or_add(&mut self, key: Key) -> Option<usize> {
+    fn find_or_add(&mut self, key: Key, facts: impl FnOnce() -> Facts) -> Option<usize> {
         let found = self.kinds.iter().position(|kind| kind.key == key);
         if found.is_some() {
             return found;
@@ -267,16 +275,16 @@ impl Experience {
             return None;
         }
         if self.kinds.len() < KINDS {
-            self.kinds.push(Kind::new(key));
+            self.kinds.push(Kind::new(key, facts()));
             return Some(self.kinds.len() - 1);
         }
         let place = self.next;
-        self.kinds[place] = Kind::new(key);
+        self.kinds[place] = Kind::new(key, facts());
         self.next = (place + 1) % KINDS;
         Some(place)
     }
 
-    /// The plan of the last kind.
+    /// The plan for a kind.
     pub(super) fn plan(&self) -> &Plan {
         &self.kinds[self.last].plan
     }
@@ -306,17 +314,30 @@ mod tests {
         }
     }
 
-    fn key(edges: usize, labels: usize) -> Key {
-        Key { edges, facts: facts(labels), engines: Engines::default() }
+    /// Sequences that are alike.
+    #[derive(Clone, Copy)]
+    struct Alike {
+        key: Key,
+        facts: Facts,
+    }
+
+    fn alike(edges: usize, labels: usize) -> Alike {
+        let key = Key { edges, labels, positions: 16, engines: Engines::default() };
+        Alike { key, facts: facts(labels) }
     }
 
     /// Sequences of 10 positions, whose way number `w` takes `costs[w]` nanoseconds. Returns how many went each way, and the
     /// nanoseconds of all.
-    fn decode(experience: &mut Experience, key: Key, costs: [f64; 5], sequences: usize) -> ([usize; 5], f64) {
+    fn decode(
+        experience: &mut Experience,
+        alike: Alike,
+        costs: [f64; 5],
+        sequences: usize,
+    ) -> ([usize; 5], f64) {
         let (mut gone, mut sum) = ([0; 5], 0.0);
         for _ in 0..sequences {
-            let choice = experience.choose(key);
-            let way = WAYS.iter().position(|&way| way == choice.way).unwrap();
+            let choice = experience.choose(alike.key, || alike.facts);
+            let way = WAYS.iter().position(|&way| way == choice.way.unwrap_or(Way::Planned)).unwrap();
             gone[way] += 1;
             sum += costs[way];
             if choice.timed {
@@ -340,8 +361,8 @@ mod tests {
             [1.9e3, 9e3, 3e3, 5e4, 1.7e3],
         ] {
             let mut experience = Experience::default();
-            decode(&mut experience, key(1, 100), costs, 500);
-            let (gone, sum) = decode(&mut experience, key(1, 100), costs, 10_000);
+            decode(&mut experience, alike(1, 100), costs, 500);
+            let (gone, sum) = decode(&mut experience, alike(1, 100), costs, 10_000);
             let best = (0..5).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap();
             assert!(gone[best] > 9_000, "{costs:?}: {gone:?}");
             assert!(sum < 1.05 * 10_000.0 * costs[best], "{costs:?}: {sum}");
@@ -352,7 +373,7 @@ mod tests {
     #[test]
     fn trying_costs_a_twentieth_even_if_all_others_are_far_slower() {
         let costs = [9e3, 4e5, 2e4, 1e6, 3e4];
-        let (gone, sum) = decode(&mut Experience::default(), key(1, 100), costs, 10_000);
+        let (gone, sum) = decode(&mut Experience::default(), alike(1, 100), costs, 10_000);
         assert!(gone[FUNNEL] >= 2, "{gone:?}");
         assert!(sum < 1.06 * 10_000.0 * costs[PLANNED], "{gone:?}: {sum}");
     }
@@ -360,19 +381,20 @@ mod tests {
     #[test]
     fn a_plan_is_left_only_for_something_clearly_faster() {
         let (gone, _) =
-            decode(&mut Experience::default(), key(1, 100), [9e3, 8.9e3, 8.9e3, 1e6, 2e4], 10_000);
+            decode(&mut Experience::default(), alike(1, 100), [9e3, 8.9e3, 8.9e3, 1e6, 2e4], 10_000);
         assert!(gone[PLANNED] > 8_500, "{gone:?}");
     }
 
     #[test]
     fn nothing_is_tried_before_it_is_paid_for() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 100), [9e3, 1.0, 1.0, 1.0, 1.0], 20);
+        let (gone, _) = decode(&mut Experience::default(), alike(1, 100), [9e3, 1.0, 1.0, 1.0, 1.0], 20);
         assert_eq!(gone, [20, 0, 0, 0, 0]);
     }
 
     #[test]
     fn a_pass_that_cannot_be_faster_is_never_tried() {
-        let (gone, _) = decode(&mut Experience::default(), key(1, 10_000), [9e3, 9e3, 1.0, 1.0, 1.0], 10_000);
+        let (gone, _) =
+            decode(&mut Experience::default(), alike(1, 10_000), [9e3, 9e3, 1.0, 1.0, 1.0], 10_000);
         assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
         assert!(gone[FUNNEL] > 0, "{gone:?}");
     }
@@ -381,8 +403,9 @@ mod tests {
     #[test]
     fn a_matrix_is_listed_only_if_that_is_likely_to_pay() {
         let tried = |exceptions| {
-            let key = Key { facts: Facts { exceptions: Some(exceptions), ..facts(100) }, ..key(1, 100) };
-            decode(&mut Experience::default(), key, [9e4, 9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
+            let alike =
+                Alike { facts: Facts { exceptions: Some(exceptions), ..facts(100) }, ..alike(1, 100) };
+            decode(&mut Experience::default(), alike, [9e4, 9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
         };
         assert_eq!(tried(10_000), 0);
         assert!(tried(100) > 0);
@@ -390,8 +413,9 @@ mod tests {
 
     #[test]
     fn passes_over_computed_edges_are_never_tried() {
-        let key = Key { facts: Facts { exceptions: None, matrix_bytes: None, ..facts(100) }, ..key(1, 100) };
-        let (gone, _) = decode(&mut Experience::default(), key, [9e6, 9e6, 1.0, 1.0, 1.0], 10_000);
+        let alike =
+            Alike { facts: Facts { exceptions: None, matrix_bytes: None, ..facts(100) }, ..alike(1, 100) };
+        let (gone, _) = decode(&mut Experience::default(), alike, [9e6, 9e6, 1.0, 1.0, 1.0], 10_000);
         assert_eq!((gone[SIMD], gone[SPARSE]), (0, 0), "{gone:?}");
     }
 
@@ -399,8 +423,8 @@ mod tests {
     fn what_is_switched_off_is_never_tried() {
         let engines = Engines { viterbi_simd: false, funnel: false, ..Engines::default() };
         let facts = Facts { exceptions: Some(100), ..facts(100) };
-        let key = Key { engines, facts, ..key(1, 100) };
-        let (gone, _) = decode(&mut Experience::default(), key, [9e3, 1.0, 1.0, 9e3, 9e3], 10_000);
+        let alike = Alike { key: Key { engines, ..alike(1, 100).key }, facts };
+        let (gone, _) = decode(&mut Experience::default(), alike, [9e3, 1.0, 1.0, 9e3, 9e3], 10_000);
         assert_eq!((gone[FUNNEL], gone[SIMD]), (0, 0), "{gone:?}");
         assert!(gone[SPARSE] > 0, "{gone:?}");
     }
@@ -409,9 +433,9 @@ mod tests {
     #[test]
     fn times_change() {
         let mut experience = Experience::default();
-        decode(&mut experience, key(1, 100), [9e3, 2e4, 5e3, 1e6, 2e4], 10_000);
-        decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 10_000);
-        let (gone, _) = decode(&mut experience, key(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 1_000);
+        decode(&mut experience, alike(1, 100), [9e3, 2e4, 5e3, 1e6, 2e4], 10_000);
+        decode(&mut experience, alike(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 10_000);
+        let (gone, _) = decode(&mut experience, alike(1, 100), [4e3, 2e3, 5e3, 1e6, 2e4], 1_000);
         assert!(gone[FUNNEL] > 900, "{gone:?}");
     }
 
@@ -420,19 +444,22 @@ mod tests {
         let mut experience = Experience::default();
         let (one, other) = ([9e3, 2e4, 5e3, 1e6, 2e4], [9e3, 3e3, 1e4, 1e6, 2e4]);
         for _ in 0..50 {
-            decode(&mut experience, key(1, 100), one, 100);
-            decode(&mut experience, key(2, 100), other, 100);
+            decode(&mut experience, alike(1, 100), one, 100);
+            decode(&mut experience, alike(2, 100), other, 100);
         }
-        assert!(decode(&mut experience, key(1, 100), one, 100).0[SIMD] > 90);
-        assert!(decode(&mut experience, key(2, 100), other, 100).0[FUNNEL] > 90);
+        assert!(decode(&mut experience, alike(1, 100), one, 100).0[SIMD] > 90);
+        assert!(decode(&mut experience, alike(2, 100), other, 100).0[FUNNEL] > 90);
         for edges in 3..3 + KINDS {
-            decode(&mut experience, key(edges, 100), one, 1);
+            decode(&mut experience, alike(edges, 100), one, 1);
         }
-        assert!(decode(&mut experience, key(1, 100), one, 100).0[SIMD] > 90, "seen once, they are no kinds");
+        assert!(
+            decode(&mut experience, alike(1, 100), one, 100).0[SIMD] > 90,
+            "seen once, they are no kinds"
+        );
         for edges in 3..3 + KINDS {
-            decode(&mut experience, key(edges, 100), one, 2);
+            decode(&mut experience, alike(edges, 100), one, 2);
         }
         assert_eq!(experience.kinds.len(), KINDS);
-        assert_eq!(decode(&mut experience, key(1, 100), one, 20).0, [20, 0, 0, 0, 0], "begins anew");
+        assert_eq!(decode(&mut experience, alike(1, 100), one, 20).0, [20, 0, 0, 0, 0], "begins anew");
     }
 }

@@ -103,19 +103,21 @@ impl Auto {
         mut job: Job<'_, '_, S, E, T>,
     ) -> Result<()> {
         let positions = job.lattice.positions();
-        let facts = Facts::of(job.lattice, 1);
-        let choice = job.scratch.experience.choose(Key::of(job.lattice, facts, self.engines));
+        let facts = || Facts::of(job.lattice, 1);
+        let choice = job.scratch.experience.choose(Key::of(job.lattice, self.engines), facts);
         let begun = choice.timed.then(Instant::now);
+        let new;
+        let plan = match choice.way {
+            Some(_) => job.scratch.experience.plan(),
+            None => {
+                new = self.plan(job.lattice, 1);
+                &new
+            }
+        };
         let (first, last) = match choice.way {
-            Way::Planned => {
-                let plan = Plan::choose(facts, self.engines);
-                (plan.first.map(|first| (first, plan.budget)), plan.fallback)
-            }
-            Way::Pass(pass) => (None, Engine::with_pass(pass, 1)),
-            Way::Funnel => {
-                let plan = job.scratch.experience.plan();
-                (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback)
-            }
+            Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, 1)),
+            Some(Way::Funnel) => (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback),
+            Some(Way::Planned) | None => (plan.first.map(|first| (first, plan.budget)), plan.fallback),
         };
         let answer = try_in_turn(first, last, job.reborrow());
         if let Some(begun) = begun {
@@ -138,7 +140,38 @@ fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
             return Ok(());
         }
         job.out.clear_paths();
+        if job.k == 1
+            && let Some(pass) = last.pass()
+            && take_over(pass, job.reborrow())?
+        {
+            job.out.decoder = last.name();
+            return Ok(());
+        }
     }
     job.out.decoder = last.name();
     last.decoder().search(job)
+}
+
+/// At so many positions it is tried to go on from what the funnel has found.
+const TAKE_OVERS: usize = 3;
+
+/// Goes on with a forward pass where the funnel gave up, for one path, and returns whether that was possible. In the steps
+/// before, one label is usually far ahead of the others, and then nothing but what the funnel knows matters.
+fn take_over<S: Float, E: GatherEdges<S>, T: Tally>(
+    pass: ForwardPass,
+    job: Job<'_, '_, S, E, T>,
+) -> Result<bool> {
+    let Job { lattice, edges, scratch, tally, out, .. } = job;
+    let (funnel, memory) = (&mut scratch.funnel.search, &mut scratch.sieve);
+    let last = funnel.last_known().min(lattice.positions().saturating_sub(2));
+    for position in (1..=last).rev().take(TAKE_OVERS) {
+        memory.forward.begin_with(funnel.head_start(lattice, edges, position));
+        pass.fill(lattice, memory, tally);
+        if memory.forward.is_complete() {
+            memory.forward.trace(lattice, edges, out)?;
+            funnel.write_labels_before(edges, position, &mut out.paths[0].labels);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -14,13 +14,17 @@ use std::fmt;
 
 // Costs are counted in steps of about 0.8 nanoseconds.
 
-/// Below this many labels, reading all edges of a matrix is faster than avoiding some of them; and with edges that are
-/// not stored as a matrix.
-const FEW_LABELS: usize = 32;
-const FEW_LABELS_LISTED: usize = 16;
+/// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with vectors, and without.
+const FEW_LABELS: usize = 64;
+const FEW_LABELS_SCALAR: usize = 32;
 
-/// From this many labels on, leaving out rows of a matrix pays for comparing their bounds.
-const SIEVED: usize = 64;
+/// From this many labels on, it may pay to open only the labels of a matrix that can matter; and to do so with edges that are
+/// not stored as a matrix, or for several paths.
+const OPENED: usize = 128;
+const OPENED_LISTED: usize = 16;
+
+/// One row in this many usually matters.
+const USUAL_ROWS: usize = 8;
 
 /// What a vector of a matrix costs at least where the matrix has more bytes than this, and does not stay in the caches near the
 /// core, or in any. (Measured: 2.2 nanoseconds from 4 MiB on with an Intel Xeon, less with an AMD EPYC.)
@@ -30,15 +34,19 @@ const FARTHER: [(usize, usize); 2] = [(16 << 20, 3), (2 << 20, 2)];
 const SPREAD_FACTOR: usize = 3;
 const COMPUTED_FACTOR: usize = 4;
 
-/// The cost per position of each further path after the forward pass of `recursive-enumeration` (measured, roughly: 26
-/// nanoseconds), and of the first one. The additional microsecond per path is not counted: where nothing can be pruned,
-/// the funnel would spend it in vain.
+/// The cost per position of each further path after the forward pass of `recursive-enumeration`, that of each path beside, and
+/// that of the first one per position (measured, roughly: the first is 26 nanoseconds).
 const PATH_STEPS: usize = 30;
+const STEPS_PER_PATH: usize = 600;
 const SECOND_PATH_STEPS: usize = 600;
 
 /// The funnel may lose one part in this many of the time of the fallback before it has to look ahead, and looking may
 /// cost as much again.
 const LOSS_SHARE: usize = 40;
+
+/// Where most pairs of labels are forbidden, the funnel is tried if a try takes at most one part in this many of the time of the
+/// fallback.
+const TRY_SHARE: usize = 20;
 
 /// Most positions looked at.
 const MOST_LOOKS: usize = 16;
@@ -163,23 +171,50 @@ impl Facts {
                 self.sparse_steps().map(Alternative::always)
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
-                let least = (15 * vectors + 400).min(most);
-                let per_label = self.exceptions.unwrap_or(0) / self.labels + 2;
-                Alternative { least, usual: (2 * least).min(most), per_label, most }
+                let each = self.exceptions.unwrap_or(0) / self.labels; // exceptions per label
+                let least = (8 * vectors + 60 + 20 * each).min(most);
+                Alternative { least, per_row: 3 * each / 2 + 2, most }
             }),
-            ForwardPass::Sieve => (self.matrix_bytes.is_some() && self.labels >= SIEVED).then(|| {
-                let most = self.simd_steps() + self.simd_steps() / 16;
-                let blocks = self.labels.div_ceil(64).min(32);
-                let least = (blocks * (vectors + 35) + 7 * vectors + 60).min(most);
-                Alternative { least, usual: (3 * least / 2).min(most), per_label: 4 * vectors / 5, most }
-            }),
+            ForwardPass::Sieve => {
+                (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
+                    let most = self.simd_steps() + self.simd_steps() / 16;
+                    let blocks = self.labels.div_ceil(64).min(32);
+                    let least = (blocks * (vectors + 35) + 7 * vectors + 60).min(most);
+                    Alternative { least, per_row: vectors + vectors / 4, most }
+                })
+            }
         }
     }
 
-    /// The least number of labels with which it may pay to leave some of them out.
-    fn few_labels(&self) -> usize {
-        if self.matrix_bytes.is_some() { FEW_LABELS } else { FEW_LABELS_LISTED }
+    /// Whether edges are a matrix that is read in no time.
+    fn is_small_matrix(&self) -> bool {
+        self.matrix_bytes.is_some() && (2..self.few_labels()).contains(&self.labels)
     }
+
+    /// Below this many labels, all edges of a matrix are read.
+    fn few_labels(&self) -> usize {
+        few_labels(self.level)
+    }
+
+    /// Whether the funnel may pay off, if something else costs this much at least.
+    fn may_open(&self, cost: Alternative) -> bool {
+        let small = match self.level {
+            _ if self.matrix_bytes.is_none() || self.k > 1 => OPENED_LISTED,
+            Level::Scalar => FEW_LABELS_SCALAR,
+            _ => OPENED,
+        };
+        let least = funnel::least_cost(self.labels);
+        // Where most labels cannot follow each other, those that look best often lead nowhere.
+        let tried =
+            if self.base_forbidden { TRY_SHARE * (least + funnel::cost_of_look(self.labels)) } else { 0 };
+        let all = cost.least.saturating_mul(self.positions.saturating_sub(1));
+        self.labels >= small && cost.least > 3 * least / 2 && all >= tried
+    }
+}
+
+/// Below this many labels, all edges of a matrix are read.
+fn few_labels(level: Level) -> usize {
+    if level == Level::Scalar { FEW_LABELS_SCALAR } else { FEW_LABELS }
 }
 
 /// An engine of the automatic choice.
@@ -207,6 +242,17 @@ impl Engine {
             ForwardPass::Sparse => Engine::ViterbiSparse,
             ForwardPass::Simd => Engine::ViterbiSimd,
             ForwardPass::Sieve => Engine::Sieve,
+        }
+    }
+
+    /// The forward pass that it begins with, if it does.
+    pub(super) fn pass(self) -> Option<ForwardPass> {
+        match self {
+            Engine::ViterbiSimd => Some(ForwardPass::Simd),
+            Engine::ViterbiSparse => Some(ForwardPass::Sparse),
+            Engine::Sieve => Some(ForwardPass::Sieve),
+            Engine::RecursiveEnumeration(pass) => Some(pass),
+            Engine::Funnel | Engine::Viterbi => None,
         }
     }
 
@@ -279,8 +325,10 @@ pub struct Plan {
 impl Plan {
     /// A pure function of the facts and of the engines that are switched on.
     pub fn choose(facts: Facts, engines: Engines) -> Plan {
-        let passes = engines.passes().filter_map(|pass| Some((pass, facts.cost_of(pass)?)));
-        let chosen = passes.min_by_key(|(_, cost)| (cost.usual + cost.most) / 2);
+        let whole = engines.viterbi_simd && facts.is_small_matrix();
+        let passes = engines.passes().filter(|&pass| !whole || pass == ForwardPass::Simd);
+        let passes = passes.filter_map(|pass| Some((pass, facts.cost_of(pass)?)));
+        let chosen = passes.min_by_key(|(_, cost)| cost.cost(facts.labels / USUAL_ROWS));
         let fallback = match chosen {
             Some((pass, _)) if facts.k == 1 || engines.recursive_enumeration => {
                 Engine::with_pass(pass, facts.k)
@@ -292,48 +340,41 @@ impl Plan {
             if fallback == Engine::Viterbi { slow() } else { chosen.map_or_else(slow, |(_, cost)| cost) };
         let further = match facts.k {
             1 => 0,
-            k => PATH_STEPS.saturating_mul(k - 1).saturating_add(SECOND_PATH_STEPS),
+            k => {
+                let each = PATH_STEPS + STEPS_PER_PATH / facts.positions.max(1);
+                each.saturating_mul(k - 1).saturating_add(SECOND_PATH_STEPS)
+            }
         };
         let cost = forward.plus(further);
         let steps = facts.positions.saturating_sub(1);
-        let least = funnel::least_cost(facts.labels);
-        let (share, look) =
-            (cost.least.saturating_mul(steps) / LOSS_SHARE, funnel::cost_of_look(facts.labels));
-        let funnel = engines.funnel && (facts.labels >= facts.few_labels() || fallback == Engine::Viterbi);
+        let share = cost.least.saturating_mul(steps) / LOSS_SHARE;
+        let funnel = engines.funnel && (facts.may_open(cost) || fallback == Engine::Viterbi);
         let budget = if facts.exceptions.is_none() {
             // A look at edges that are computed is a large part of reading them.
-            Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, 0)
+            Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
         } else {
-            let left = share.max(least);
-            let looks = (share / look).clamp(1, MOST_LOOKS);
-            Budget::new(left, cost, left.max(cost.least / 4), looks)
+            let left = share.max(cost.least.min(4 * funnel::least_cost(facts.labels)));
+            let looks = 2 * share / funnel::cost_of_look(facts.labels);
+            Budget::new(left, cost, left, Some(looks.min(MOST_LOOKS)))
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
     /// Whether a matrix is so small that every plan for one path reads all of it. (That of a single label is not worth it.)
     pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
-        (2..FEW_LABELS).contains(&lattice.labels()) && matches!(lattice.edges().shape(), Shape::Dense(_))
+        (2..few_labels(level())).contains(&lattice.labels())
+            && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
     /// The budget of a funnel that may spend what all positions together allow, and never looks ahead.
     pub(super) fn whole_budget(&self, positions: usize) -> Budget {
-        Budget::new(
-            self.budget.alternative.usual.saturating_mul(positions),
-            Alternative::always(0),
-            usize::MAX,
-            0,
-        )
+        let least = self.budget.alternative.least;
+        Budget::new(least.saturating_mul(2 * positions), Alternative::always(0), usize::MAX, None)
     }
 
     /// How the fallback computes forward scores.
     pub(crate) fn forward_pass(&self) -> ForwardPass {
-        match self.fallback {
-            Engine::ViterbiSparse => ForwardPass::Sparse,
-            Engine::Sieve => ForwardPass::Sieve,
-            Engine::RecursiveEnumeration(pass) => pass,
-            _ => ForwardPass::Simd,
-        }
+        self.fallback.pass().unwrap_or_default()
     }
 
     /// The plan in words.
@@ -363,13 +404,13 @@ impl fmt::Display for Plan {
                     engine.name(),
                     engine.reason()
                 )?;
-                let share = if self.budget.looks > 0 { "what" } else { "a third of what" };
+                let share = if self.budget.looks.is_some() { "what" } else { "a third of what" };
                 writeln!(
                     f,
                     "Its budget is a fortieth of the time of `{fallback}` up front, plus {share} that decoder takes at least for \
                      each position done."
                 )?;
-                if self.budget.looks > 0 {
+                if self.budget.looks.is_some() {
                     writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;
                 }
             }

@@ -1,5 +1,6 @@
 //! How much work a search may do, how much each step costs, and why a search ends early.
 
+use super::alternative::Alternative;
 use crate::kernel::LANES;
 
 /// Why the search ended early.
@@ -15,61 +16,35 @@ pub(crate) enum Stop {
     Full,
 }
 
-/// What the alternative to this search costs per position, in vector steps of a Viterbi that reads every edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Alternative {
-    /// At least, where few labels compete.
-    pub(crate) least: usize,
-    /// Usually, beside what follows.
-    pub(crate) usual: usize,
-    /// For each label that competes.
-    pub(crate) per_label: usize,
-    /// At most, whatever the scores are.
-    pub(crate) most: usize,
-}
-
-impl Alternative {
-    /// It costs the same, whatever the scores are.
-    pub(crate) const fn always(steps: usize) -> Self {
-        Alternative { least: steps, usual: steps, per_label: 0, most: steps }
-    }
-
-    /// With something that always has to be done.
-    pub(crate) fn plus(self, steps: usize) -> Self {
-        let [least, usual, most] = [self.least, self.usual, self.most].map(|cost| cost.saturating_add(steps));
-        Alternative { least, usual, most, ..self }
-    }
-
-    /// Where so many labels compete.
-    pub(super) fn cost(&self, labels: usize) -> usize {
-        self.usual.saturating_add(labels.saturating_mul(self.per_label)).min(self.most)
-    }
-}
-
-/// How much work a search may do, in the same unit.
+/// How much work a search may do, in vector steps of a Viterbi that reads every edge.
 ///
 /// What is saved at easy positions pays for hard ones only up to a limit, because a search that goes over its budget in
 /// the end has cost all that it was given. When the budget is used up, a [`super::survey()`] of the positions to come
 /// decides, once, whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Available up front; if nothing is, the search begins with a look.
+    /// Available up front.
     pub(crate) left: usize,
     /// What else could be done. The least that it costs is added for every position, once it is opened.
     pub(crate) alternative: Alternative,
     /// Never more than this is available before all positions are opened.
     pub(crate) most: usize,
-    /// At how many positions to look when it is used up.
-    pub(crate) looks: usize,
+    /// When it is used up, at how many positions to look; with none, the present one tells. Nothing if that is the end.
+    pub(crate) looks: Option<usize>,
     /// Saved beyond `most`.
     saved: usize,
 }
 
 impl Budget {
     /// No limit.
-    pub(crate) const UNLIMITED: Budget = Budget::new(usize::MAX, Alternative::always(0), usize::MAX, 0);
+    pub(crate) const UNLIMITED: Budget = Budget::new(usize::MAX, Alternative::always(0), usize::MAX, None);
 
-    pub(crate) const fn new(left: usize, alternative: Alternative, most: usize, looks: usize) -> Self {
+    pub(crate) const fn new(
+        left: usize,
+        alternative: Alternative,
+        most: usize,
+        looks: Option<usize>,
+    ) -> Self {
         Budget { left, alternative, most, looks, saved: 0 }
     }
 
@@ -97,7 +72,7 @@ pub(super) const LOOK_COST: usize = 60;
 /// One vector in a pass over the labels.
 pub(super) const PASS_COST: usize = 2;
 /// One label whose score is computed.
-pub(super) const LABEL_COST: usize = 24;
+pub(super) const LABEL_COST: usize = 12;
 /// One edge looked up for it.
 pub(super) const EDGE_COST: usize = 3;
 

@@ -26,7 +26,9 @@
 //! bounds every edge by one number; see `docs/decisions/0002-funnel.md` for how it developed from the
 //! bound-and-survivors prototype.
 
+mod alternative;
 mod budget;
+mod head_start;
 mod kbest;
 mod layers;
 mod passes;
@@ -41,7 +43,8 @@ use crate::error::{Error, Result};
 use crate::kernel::Float;
 use search::Search;
 
-pub(crate) use budget::{Alternative, Budget, Stop, least_cost};
+pub(crate) use alternative::Alternative;
+pub(crate) use budget::{Budget, Stop, least_cost};
 pub(crate) use kbest::keep_within;
 pub(crate) use survey::cost_of_look;
 

@@ -5,6 +5,7 @@
 //! [`Search::deepen`] or [`Search::work_off`] there are no jobs and no fresh labels, and the floor and rest of every
 //! layer hold.
 
+use super::alternative::Alternative;
 use super::budget::{Budget, Stop};
 use super::layers::{Entry, Layers, NONE};
 use super::survey::{Survey, survey};
@@ -27,6 +28,7 @@ pub(crate) struct Memory<S> {
     pub(super) jobs: Vec<Job<S>>,              // positions to be opened further
     pub(super) open_at: Vec<u32>,              // L: the position at which the label was last seen to be open
     pub(super) seen: Vec<u32>,                 // labels that a survey found
+    pub(super) likely_scores: AlignedVec<S>,   // L: forward scores, as a survey guesses them
     best_path: Vec<u32>,                       // its entries
 }
 
@@ -82,9 +84,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.fresh.clear();
         memory.gathered = None;
         self.tally.round();
-        if self.budget.left == 0 {
-            self.go_on()?;
-        }
         for t in 0..self.lattice.positions() {
             self.open(t)?;
             self.budget.add_position();
@@ -109,20 +108,25 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// alternative, which must begin anew, is likely to take longer.
     #[cold]
     fn go_on(&mut self) -> Result<(), Stop> {
-        let looks = std::mem::take(&mut self.budget.looks);
-        let positions = self.lattice.positions();
+        let (positions, labels) = (self.lattice.positions(), self.lattice.labels());
         let next = self.memory.layers.positions();
         if next == positions && self.budget.release() {
             return Ok(()); // only the last position was hard
         }
-        let Survey { looked, compete, cost } = survey(self.lattice, self.edges, next, looks, self.memory);
-        self.tally.edges(looked * self.lattice.labels());
-        let anew = self.budget.alternative.cost(compete).saturating_mul(positions);
+        let looks = self.budget.looks.take().ok_or(Stop::OverBudget)?;
+        let here = self.memory.selected.len();
+        let survey = survey(self.lattice, self.edges, next, looks, &self.budget.alternative, self.memory);
+        self.tally.edges(survey.looked * labels);
+        let Survey { rows, cost, .. } = if survey.looked > 0 { survey } else { Survey::of_one(labels, here) };
+        let anew = self.budget.alternative.cost(rows).saturating_mul(positions);
         let ahead = cost.saturating_mul(positions - next.saturating_sub(1));
-        if looked == 0 || ahead > anew {
+        if ahead > anew {
             return Err(Stop::OverBudget);
         }
-        self.budget.left = anew / 4;
+        // Part of what would be saved, because the look may be wrong; and enough for a position at which all labels compete, if that
+        // would cost the alternative more than usual, too.
+        let Alternative { least, most, .. } = self.budget.alternative;
+        self.budget.left = if most > least { (anew - ahead) / 2 + most / 2 } else { anew / 4 };
         self.budget.most = self.budget.most.max(self.budget.left);
         Ok(())
     }

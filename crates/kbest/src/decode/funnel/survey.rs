@@ -15,8 +15,11 @@
 //! them, and blocked labels send the search back to earlier positions, again and again. So it is known for one pass per
 //! position looked at whether the search is worth going on with. Only a guess: nothing is pruned by it.
 //!
-//! **Cost.** Four scans of `L` scores per position looked at.
+//! Beside it, the [alternative](super::alternative) tells how many rows of edges it would have to read there.
+//!
+//! **Cost.** About eight scans of `L` scores per position looked at.
 
+use super::alternative::Alternative;
 use super::passes::{as_slice, largest_ways_out};
 use super::search::Memory;
 use crate::kernel::{Float, LANES, argmax};
@@ -27,15 +30,22 @@ use crate::lattice::{EdgeScores, Lattice};
 pub(super) struct Survey {
     /// Positions looked at.
     pub(super) looked: usize,
-    /// Labels that may reach the floor, on average.
-    pub(super) compete: usize,
+    /// Rows that may matter to the alternative, per position.
+    pub(super) rows: usize,
     /// The likely cost of the search per position, in the unit of [`super::Budget`].
     pub(super) cost: usize,
 }
 
+impl Survey {
+    /// The same without a look, from one position at which so many labels may reach the floor.
+    pub(super) fn of_one(labels: usize, may: usize) -> Self {
+        Survey { looked: 0, rows: may, cost: likely_cost(labels, may, 0) }
+    }
+}
+
 /// The cost of looking at one position, in the same unit.
 pub(crate) fn cost_of_look(labels: usize) -> usize {
-    75 + 8 * labels.div_ceil(LANES)
+    150 + 16 * labels.div_ceil(LANES)
 }
 
 /// Looks at up to `count` positions, spread evenly over those from `first` on; not at position 0, and at the last one only
@@ -45,6 +55,7 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
     edges: &E,
     first: usize,
     count: usize,
+    alternative: &Alternative,
     memory: &mut Memory<S>,
 ) -> Survey {
     let (positions, labels) = (lattice.positions(), lattice.labels());
@@ -54,29 +65,36 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         all => (all - 1).max(1),
     };
     let looked = count.min(range);
-    let (mut may, mut blocked) = (0, 0);
+    let (mut may, mut blocked, mut rows) = (0, 0, 0);
+    let Memory { edge_buffer, way_out_buffer, likely_scores, seen, .. } = memory; // what the search is at must stay as it is
     for i in 0..looked {
         let t = first + (2 * i + 1) * range / (2 * looked);
         let Some((likely, _)) = argmax(lattice.node_row(t - 1)) else { continue };
-        let row = &edges.row(t, likely, &mut memory.edge_buffer)[..labels];
+        let row = &edges.row(t, likely, edge_buffer)[..labels];
         let (node_scores, least) = (lattice.node_row(t), edges.bounds(t).least_way_out());
         let way_out = if t + 1 < positions { edges.bounds(t + 1).least_way_out() } else { S::ZERO };
         let floor = S::largest_value(S::ZERO, row, node_scores) + way_out;
-        let ways_out = as_slice(largest_ways_out(lattice, edges, t), &mut memory.way_out_buffer, labels);
-        memory.seen.clear();
-        S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, &mut memory.seen);
-        may += memory.seen.len();
-        blocked += memory.seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
+        let ways_out = as_slice(largest_ways_out(lattice, edges, t), way_out_buffer, labels);
+        seen.clear();
+        S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, seen);
+        may += seen.len();
+        blocked += seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
+        if t + 1 < positions {
+            likely_scores.resize_for_overwrite(labels);
+            likely_scores.copy_from_slice(row);
+            S::add_row(likely_scores, node_scores);
+            rows += alternative.rows_into(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
+        }
     }
     let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);
-    Survey { looked, compete: each(may), cost: likely_cost(labels, each(may), each(blocked)) }
+    Survey { looked, rows: each(rows), cost: likely_cost(labels, each(may), each(blocked)) }
 }
 
 /// The cost of a position if so many labels of each may reach the floor, so many of them blocked (measured, roughly).
 fn likely_cost(labels: usize, may: usize, blocked: usize) -> usize {
     let vectors = labels.div_ceil(LANES);
     // Few labels before are all compared; with many, the best ones soon settle the matter.
-    let comparisons = may * (14 * may).min(125 + 3 * labels / 2);
+    let comparisons = may * (10 * may).min(125 + 3 * labels / 2);
     let sent_back = (blocked * (blocked + 1) / 2).saturating_mul(190 + labels / 3);
     (125 + 3 * vectors + 2 * may * vectors + comparisons).saturating_add(sent_back)
 }
