@@ -130,7 +130,10 @@ fn open<S: Float>(
     let funnel::Memory { search, many } = &mut scratch.funnel;
     let kept = &mut many.kept;
     let pruned = match plan.first {
-        Some(Engine::Funnel) => funnel::keep_within(lattice, edges, margin, plan.budget, search, kept, tally),
+        Some(Engine::Funnel) => {
+            let budget = plan.budget.with_ways(usize::MAX); // how many paths will be wanted is not known
+            funnel::keep_within(lattice, edges, margin, budget, search, kept, tally)
+        }
         _ => Err(Stop::OverBudget),
     };
     match pruned {

@@ -44,9 +44,11 @@ const SECOND_PATH_STEPS: usize = 600;
 /// cost as much again.
 const LOSS_SHARE: usize = 40;
 
-/// Where most pairs of labels are forbidden, the funnel is tried if a try takes at most one part in this many of the time of the
-/// fallback.
-const TRY_SHARE: usize = 20;
+/// So many easy positions are paid for up front.
+const EASY: usize = 6;
+
+/// With more ways than this for each path and position, most paths are equally good.
+const TIES: usize = 32;
 
 /// Most positions looked at.
 const MOST_LOOKS: usize = 16;
@@ -167,7 +169,10 @@ impl Facts {
         let vectors = self.labels.div_ceil(LANES);
         match pass {
             ForwardPass::Simd => Some(Alternative::always(self.simd_steps())),
-            ForwardPass::Sparse if self.base_forbidden || self.class_pairs > 0 => {
+            // Trained models that are stored as a matrix have most exceptions where they are read most.
+            ForwardPass::Sparse
+                if self.base_forbidden || self.class_pairs > 0 || self.matrix_bytes.is_some() =>
+            {
                 self.sparse_steps().map(Alternative::always)
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
@@ -203,12 +208,8 @@ impl Facts {
             Level::Scalar => FEW_LABELS_SCALAR,
             _ => OPENED,
         };
-        let least = funnel::least_cost(self.labels);
-        // Where most labels cannot follow each other, those that look best often lead nowhere.
-        let tried =
-            if self.base_forbidden { TRY_SHARE * (least + funnel::cost_of_look(self.labels)) } else { 0 };
-        let all = cost.least.saturating_mul(self.positions.saturating_sub(1));
-        self.labels >= small && cost.least > 3 * least / 2 && all >= tried
+        // Where most labels cannot follow each other, those that look best lead nowhere.
+        self.labels >= small && !self.base_forbidden && cost.least > 3 * funnel::least_cost(self.labels) / 2
     }
 }
 
@@ -353,9 +354,14 @@ impl Plan {
             // A look at edges that are computed is a large part of reading them.
             Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
         } else {
-            let left = share.max(cost.least.min(4 * funnel::least_cost(facts.labels)));
-            let looks = 2 * share / funnel::cost_of_look(facts.labels);
-            Budget::new(left, cost, left, Some(looks.min(MOST_LOOKS)))
+            let left = share.max(cost.least.min(EASY * funnel::least_cost(facts.labels)));
+            let (most, looks) = match cost.per_row {
+                0 => (left, 1), // a look is little beside a pass that reads everything
+                _ => (left.max(cost.least.saturating_mul(2)), 0),
+            };
+            let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
+            Budget::new(left, cost, most, Some(looks))
+                .with_ways(TIES.saturating_mul(facts.k.saturating_add(facts.positions)))
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }

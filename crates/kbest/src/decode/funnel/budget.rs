@@ -31,6 +31,8 @@ pub(crate) struct Budget {
     pub(crate) most: usize,
     /// When it is used up, at how many positions to look; with none, the present one tells. Nothing if that is the end.
     pub(crate) looks: Option<usize>,
+    /// Most ways between labels to keep for several paths.
+    pub(crate) ways: usize,
     /// Saved beyond `most`.
     saved: usize,
 }
@@ -45,7 +47,12 @@ impl Budget {
         most: usize,
         looks: Option<usize>,
     ) -> Self {
-        Budget { left, alternative, most, looks, saved: 0 }
+        Budget { left, alternative, most, looks, ways: usize::MAX, saved: 0 }
+    }
+
+    /// The same with another number of ways.
+    pub(crate) const fn with_ways(self, ways: usize) -> Self {
+        Budget { ways, ..self }
     }
 
     /// Adds what a position may cost.

@@ -19,9 +19,6 @@ use std::ops::Range;
 /// The end, after the last position.
 pub(super) const END: u32 = 0;
 
-/// A graph may always have this many ways, about a megabyte.
-const FEW_WAYS: usize = 1 << 16;
-
 /// A label that some path within the margin has at its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<S> {
@@ -77,16 +74,15 @@ pub(super) struct Graph<S> {
 }
 
 impl<S: Float> Graph<S> {
-    /// Begins with the best path in a lattice of so many labels; on the way to its labels, and to the end, paths may lose
-    /// up to `allowance`.
-    pub(super) fn begin(&mut self, layers: &Layers<S>, labels: usize, best_path: &[u32], allowance: S) {
+    /// Begins with the best path; on the way to its labels, and to the end, paths may lose up to `allowance`.
+    pub(super) fn begin(&mut self, layers: &Layers<S>, best_path: &[u32], allowance: S, most_ways: usize) {
         self.nodes.clear();
         self.ways.clear();
         self.levels.clear();
         self.node_of.clear();
         self.know_entries(layers.len());
         self.positions = best_path.len();
-        self.most_ways = FEW_WAYS.max(best_path.len().saturating_mul(labels) / 2);
+        self.most_ways = most_ways;
         self.push_node(best_path.len(), NONE, 0, S::FORBIDDEN, allowance);
         for (t, &index) in best_path.iter().enumerate().rev() {
             let Entry { label, alpha, .. } = *layers.entry(index);

@@ -29,6 +29,9 @@ use crate::kernel::Float;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 
+/// So many ways, about a megabyte, are always worth their memory.
+const FEW_WAYS: usize = 1 << 16;
+
 /// The labels on paths within a margin.
 #[derive(Debug, Default)]
 pub(crate) struct Kept<S> {
@@ -75,7 +78,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let positions = self.lattice.positions();
         let Kept { best_path, hits, graph, .. } = kept;
         self.tally.round();
-        graph.begin(&self.memory.layers, self.lattice.labels(), best_path, margin + slack.within(margin));
+        let most_ways =
+            (positions.saturating_mul(self.lattice.labels()) / 2).max(FEW_WAYS).min(self.budget.ways);
+        graph.begin(&self.memory.layers, best_path, margin + slack.within(margin), most_ways);
         let done = (1..=positions).rev().try_for_each(|t| self.keep_before(t, best_path, hits, graph));
         hits.cover = S::FORBIDDEN; // they were made for this margin
         done
