@@ -46,8 +46,8 @@ impl<S: Float> HeadStart<S> {
         };
         let maxima = matrix.block_maxima();
         (0..maxima.count()).all(|block| {
-            S::smallest(&values[maxima.labels_of(block)])
-                > S::max_of_sum(&self.others, maxima.into_block(block))
+            S::smallest(&values[maxima.labels_in(block)])
+                > S::max_of_sum(&self.others, maxima.of_block(block))
         })
     }
 }

@@ -145,7 +145,7 @@ impl<S: Float> Passes<S> {
         }
         let mut read = 0;
         for (i, block) in guess.blocks.iter_mut().enumerate() {
-            let (into, columns) = (maxima.into_block(i), maxima.labels_of(i));
+            let (into, columns) = (maxima.of_block(i), maxima.labels_in(i));
             let past = if columns.end == labels { stride } else { columns.end };
             let values = &mut out[columns.start..past];
             let mut taken = 0;
@@ -258,7 +258,7 @@ pub(super) fn rows_needed<S: Float>(
 ) -> usize {
     let maxima = edges.block_maxima();
     let block = i % maxima.count();
-    let (into, columns) = (maxima.into_block(block), maxima.labels_of(block));
+    let (into, columns) = (maxima.of_block(block), maxima.labels_in(block));
     let values = &mut values[..columns.len()];
     values.fill(S::FORBIDDEN);
     let mut limit = highest_of_sample(alpha, into);

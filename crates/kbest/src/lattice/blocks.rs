@@ -38,12 +38,12 @@ impl<S: Float> BlockMaxima<S> {
     }
 
     /// The labels of a block.
-    pub(crate) fn labels_of(&self, block: usize) -> Range<usize> {
+    pub(crate) fn labels_in(&self, block: usize) -> Range<usize> {
         block * self.width..self.labels.min((block + 1) * self.width)
     }
 
     /// By label, the largest edge from it into a block.
-    pub(crate) fn into_block(&self, block: usize) -> &[S] {
+    pub(crate) fn of_block(&self, block: usize) -> &[S] {
         &self.maxima[block * padded(self.labels)..][..self.labels]
     }
 
@@ -63,7 +63,7 @@ impl<S: Float> BlockMaxima<S> {
     pub(super) fn follow(&mut self, change: Change<S>, row: &[S]) {
         let Change { p, y, old, new } = change;
         let block = y / self.width;
-        let labels = self.labels_of(block);
+        let labels = self.labels_in(block);
         let maximum = &mut self.maxima[block * padded(self.labels) + p];
         if new >= *maximum {
             *maximum = new;

@@ -240,12 +240,12 @@ fn taking_over_is_exact() {
     for round in 0..400 {
         let (labels, positions) = (128 + random.below(40), 4 + random.below(12));
         let (whole, forbidden) = (random.below(3) == 0, [0, 0, 40, 4][random.below(4)]);
-        let mut score = |random: &mut Random, strength: f64| {
+        let score = |random: &mut Random, strength: f64| {
             let score = strength * random.normal();
             let no = forbidden > 0 && random.below(forbidden) == 0;
             if no { f32::NEG_INFINITY } else { (if whole { score.round() } else { score }) as f32 }
         };
-        let mut matrix = |random: &mut Random| {
+        let matrix = |random: &mut Random| {
             Edges::dense(labels, (0..labels * labels).map(|_| score(random, 1.0)).collect::<Vec<_>>())
                 .unwrap()
         };

@@ -154,13 +154,13 @@ impl Facts {
 
     /// The same of `viterbi-sparse`, whatever the scores are.
     fn sparse_steps(&self) -> Option<usize> {
-        let per_label = match self.base_forbidden {
-            _ if self.class_pairs > 0 => 6,
-            true => 9,
-            false => 12,
+        let by_label = match self.base_forbidden {
+            _ if self.class_pairs > 0 => 6 * self.labels,
+            true => 5 * self.labels / 2,
+            false => 12 * self.labels,
         };
         let classes = self.class_pairs / LANES;
-        self.exceptions.map(|exceptions| 3 * exceptions / 4 + per_label * self.labels + classes + 50)
+        self.exceptions.map(|exceptions| 3 * exceptions / 4 + by_label + classes + 50)
     }
 
     /// What a forward pass costs per position, depending on how many labels compete; none if it cannot be used. (Measured,

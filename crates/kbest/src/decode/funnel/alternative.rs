@@ -37,7 +37,7 @@ impl Alternative {
 
     /// How many rows may matter on the way into position `t`, given likely forward scores before it; `i` chooses among the parts
     /// that could be looked at.
-    pub(super) fn rows_into<S: Float>(
+    pub(super) fn rows_before<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
         t: usize,

@@ -83,7 +83,7 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
             likely_scores.resize_for_overwrite(labels);
             likely_scores.copy_from_slice(row);
             S::add_row(likely_scores, node_scores);
-            rows += alternative.rows_into(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
+            rows += alternative.rows_before(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
         }
     }
     let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);
