@@ -46,8 +46,8 @@ impl<S: Float> HeadStart<S> {
         };
         let maxima = matrix.block_maxima();
         (0..maxima.count()).all(|block| {
-            S::smallest(&values[maxima.labels_in(block)])
-                > S::max_of_sum(&self.others, maxima.of_block(block))
+            let most = S::max_of_sum(&self.others, maxima.of_block(block));
+            exceed(&values[maxima.labels_in(block)], most)
         })
     }
 }
@@ -57,7 +57,7 @@ impl<S: Float> HeadStart<S> {
 pub(crate) struct StepBuffer<S> {
     pub(crate) row: AlignedVec<S>, // padded to whole vectors
     pub(super) classes: ClassLists<S>,
-    pub(super) marked: Vec<bool>,  // L: labels to be treated apart
+    pub(super) marked: Vec<bool>, // L: labels to be treated apart; none between two steps
     pub(super) reaching: Vec<u32>, // labels whose exceptions matter
 }
 
@@ -133,6 +133,7 @@ impl<S: Float> Forward<S> {
 
     /// All labels with their scores, for the enumeration of paths.
     pub(crate) fn survivors(&self, lattice: &Lattice<'_, S>) -> Survivors<'_, S> {
+        debug_assert!(self.first == 0 && self.is_complete, "all positions are needed");
         let columns = Columns::All { labels: lattice.labels(), stride: self.stride };
         Survivors { alpha: &self.alpha, columns }
     }
@@ -156,7 +157,7 @@ impl<S: Float> Forward<S> {
         let path = out.push_path(positions, score);
         path[positions - 1] = last as LabelId;
         for t in (*first + 1..positions).rev() {
-            if labels > COLUMNS_AT_HAND
+            if labels > WHOLE_COLUMNS
                 && let Some(before) = best_before(&at(t - 1)[..labels], edges, t, path[t] as usize)
             {
                 path[t - 1] = before;
@@ -171,8 +172,8 @@ impl<S: Float> Forward<S> {
     }
 }
 
-/// With more labels than this, gathering a whole column takes longer than reading the few edges of it that can matter.
-const COLUMNS_AT_HAND: usize = 512;
+/// With more labels than this, reading a whole column takes longer than reading the few edges of it that can matter.
+const WHOLE_COLUMNS: usize = 512;
 
 /// The lowest label with the largest `alpha[p] + edge[p][y]`. Of the labels whose alpha, with the largest edge into `y`, is below a
 /// value already found, no edge is read. None if the best label cannot lead to `y`, so that most edges would have to be read.

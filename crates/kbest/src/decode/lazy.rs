@@ -145,8 +145,8 @@ fn open<S: Float>(
         Err(Stop::NoPath) => Space::Exhausted,
         Err(Stop::OverBudget | Stop::Crowded | Stop::Full) => {
             let memory = &mut scratch.recursive_enumeration;
-            plan.forward_pass().fill(lattice, &mut memory.forward, tally);
-            let survivors = memory.forward.forward.survivors(lattice);
+            plan.forward_pass().fill(lattice, &mut memory.pass, tally);
+            let survivors = memory.pass.forward.survivors(lattice);
             let skipped = skip(PathSpace::new(lattice, edges, survivors, &mut memory.paths), given);
             skipped.map_or(Space::Exhausted, Space::All)
         }
@@ -168,7 +168,7 @@ fn step<S: Float>(
         }
         Space::All(place) => {
             let memory = &mut scratch.recursive_enumeration;
-            let survivors = memory.forward.forward.survivors(lattice);
+            let survivors = memory.pass.forward.survivors(lattice);
             PathSpace::resume(lattice, edges, survivors, &mut memory.paths, place)
         }
         Space::Unopened | Space::Exhausted => return None,

@@ -55,16 +55,16 @@ pub struct RecursiveEnumeration {
 /// Forward scores and the memory of the enumeration.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
-    pub(super) forward: sieve::Memory<S>,
+    pub(super) pass: sieve::Memory<S>,
     pub(super) paths: path_space::Memory<S>,
 }
 
 impl Algorithm for RecursiveEnumeration {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
-        let Memory { forward, paths } = &mut scratch.recursive_enumeration;
-        self.forward.fill(lattice, forward, tally);
-        PathSpace::new(lattice, edges, forward.forward.survivors(lattice), paths).push_best(k, tally, out)?;
+        let Memory { pass, paths } = &mut scratch.recursive_enumeration;
+        self.forward.fill(lattice, pass, tally);
+        PathSpace::new(lattice, edges, pass.forward.survivors(lattice), paths).push_best(k, tally, out)?;
         if out.paths.is_empty() { Err(Error::NoPath) } else { Ok(()) }
     }
 }

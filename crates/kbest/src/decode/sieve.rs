@@ -1,6 +1,6 @@
 //! Viterbi that leaves out rows of a matrix, block by block: all forward scores, exactly, from a fraction of the edges.
 //!
-//! **Idea.** Fill a block of labels at a time, 64 of them. From the labels before, take those first that reach furthest into
+//! **Idea.** Fill a block of labels at a time, 64 of them or (with more than 2,048 labels) more. From the labels before, take those first that reach furthest into
 //! the block (forward score plus the largest edge into it). The smallest value in the block then tells who cannot improve
 //! any: every label that reaches less. Nearly always those taken first are enough, because how far to go was learned at the
 //! position before.
@@ -20,6 +20,7 @@
 //! not stored as matrices are read as by `viterbi-sparse`.
 
 use super::forward::Forward;
+use super::funnel::smaller;
 use super::gather::GatherEdges;
 use super::viterbi_simd::dense_step;
 use super::viterbi_sparse::{self, sparse_step};
@@ -283,8 +284,4 @@ fn highest_of_sample<S: Float>(alpha: &[S], into: &[S]) -> S {
     let step = (alpha.len() / SAMPLE).max(1);
     let sums = alpha.iter().zip(into).step_by(step).map(|(&a, &w)| a + w);
     sums.fold(-S::LARGEST, S::larger)
-}
-
-fn smaller<S: Float>(a: S, b: S) -> S {
-    if a < b { a } else { b }
 }

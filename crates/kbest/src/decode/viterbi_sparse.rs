@@ -4,14 +4,15 @@
 //! max over p of (alpha[p] + edge[p][y]) = max( alpha[p'] + base,  max over exceptions p of y of (alpha[p] + edge[p][y]) )
 //! ```
 //!
-//! where `p'` is the best label that is not an exception of `y`: nearly always the best of all. The few `y` of which that
-//! is an exception are marked beforehand; for them, a short list of the best alphas is walked until one fits. With classes
-//! ([`super::class_step`]) each class of targets has such a list. **Cost.** `T (L + exceptions)`, and the pairs of classes,
-//! whatever the scores are: the safety net for trained models, which have never seen most label pairs. **When not.** Dense
-//! edges, where everything is an exception.
+//! where `p'` is the best label that is not an exception of `y`: nearly always the best of all. For the few `y` of which that
+//! is an exception, it is the second best, or a short list of the best is walked until one fits. Exceptions of labels that reach less
+//! than all these values are not read. With classes ([`super::class_step`]) each class of targets has such a list. **Cost.** At most
+//! `T (L + exceptions)`, and the pairs of classes: the safety net for trained models, which have never seen most label pairs. **When
+//! not.** Dense edges, where everything is an exception.
 
 use super::class_step::class_step;
 use super::forward::{Forward, StepBuffer};
+use super::funnel::smaller;
 use super::gather::GatherEdges;
 use super::viterbi_simd;
 use super::{Algorithm, Job, Tally};
@@ -174,7 +175,7 @@ fn set_exceptions<S: Float>(
         };
         let value = score + base;
         out[y as usize] = value;
-        least = if value < least { value } else { least };
+        least = smaller(value, least);
     }
     also.iter().for_each(|&y| marked[y as usize] = false);
     least

@@ -16,6 +16,16 @@ const LEAST_WIDTH: usize = 64;
 /// hardware cannot look ahead.
 const MOST_BLOCKS: usize = 32;
 
+/// The number of labels in each block but the last.
+fn width(labels: usize) -> usize {
+    labels.div_ceil(MOST_BLOCKS).next_multiple_of(LEAST_WIDTH).max(LEAST_WIDTH)
+}
+
+/// The number of blocks of a matrix of so many labels.
+pub(crate) fn block_count(labels: usize) -> usize {
+    labels.div_ceil(width(labels))
+}
+
 /// The maxima of one matrix.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockMaxima<S: Float> {
@@ -27,14 +37,14 @@ pub(crate) struct BlockMaxima<S: Float> {
 impl<S: Float> BlockMaxima<S> {
     /// Of a matrix without edges.
     pub(super) fn new(labels: usize) -> Self {
-        let width = labels.div_ceil(MOST_BLOCKS).next_multiple_of(LEAST_WIDTH);
+        let width = width(labels);
         let maxima = AlignedVec::filled(labels.div_ceil(width) * padded(labels), S::FORBIDDEN);
         BlockMaxima { labels, width, maxima }
     }
 
     /// Number of blocks.
     pub(crate) fn count(&self) -> usize {
-        self.labels.div_ceil(self.width)
+        block_count(self.labels)
     }
 
     /// The labels of a block.

@@ -57,6 +57,7 @@ pub use held::Held;
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
+pub(crate) use blocks::block_count;
 pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
 pub(crate) use potentials::{ClassFactors, DenseFactors, LinearFactors, SparseFactors};

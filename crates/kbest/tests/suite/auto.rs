@@ -238,7 +238,7 @@ fn taking_over_is_exact() {
     let mut random = Random::new(17);
     let mut taken_over = 0;
     for round in 0..400 {
-        let (labels, positions) = (128 + random.below(40), 4 + random.below(12));
+        let (labels, positions) = (128 + random.below(40), 4 + random.below(24));
         let (whole, forbidden) = (random.below(3) == 0, [0, 0, 40, 4][random.below(4)]);
         let score = |random: &mut Random, strength: f64| {
             let score = strength * random.normal();

@@ -18,7 +18,7 @@ use crate::lattice::Lattice;
 pub(super) enum Way {
     /// By the plan.
     Planned,
-    /// With the funnel, on a budget as large as the plan would give it for easy positions, without a look ahead.
+    /// With the funnel, on a budget twice as large as the plan would give it for easy positions, without a look ahead.
     Funnel,
     /// With the engine that has this forward pass.
     Pass(ForwardPass),

@@ -152,8 +152,10 @@ fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
     last.decoder().search(job)
 }
 
-/// At so many positions it is tried to go on from what the funnel has found.
+/// At so many positions it is tried to go on from what the funnel has found, but not where fewer positions than this would be saved:
+/// a try in vain costs about one.
 const TAKE_OVERS: usize = 3;
+const LEAST_SAVED: usize = 4;
 
 /// Goes on with a forward pass where the funnel gave up, for one path, and returns whether that was possible. In the steps
 /// before, one label is usually far ahead of the others, and then nothing but what the funnel knows matters.
@@ -164,11 +166,13 @@ fn take_over<S: Float, E: GatherEdges<S>, T: Tally>(
     let Job { lattice, edges, scratch, tally, out, .. } = job;
     let (funnel, memory) = (&mut scratch.funnel.search, &mut scratch.sieve);
     let last = funnel.last_known().min(lattice.positions().saturating_sub(2));
-    for position in (1..=last).rev().take(TAKE_OVERS) {
+    for position in (LEAST_SAVED..=last).rev().take(TAKE_OVERS) {
+        tally.edges(funnel.opened_before(position) * lattice.labels());
         memory.forward.begin_with(funnel.head_start(lattice, edges, position));
         pass.fill(lattice, memory, tally);
         if memory.forward.is_complete() {
             memory.forward.trace(lattice, edges, out)?;
+            tally.edges(funnel.opened_before(position));
             funnel.write_labels_before(edges, position, &mut out.paths[0].labels);
             return Ok(true);
         }

@@ -9,7 +9,7 @@ use crate::decode::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Float, LANES, Level, level, padded};
-use crate::lattice::{KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges};
+use crate::lattice::{KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges, block_count};
 use std::fmt;
 
 // Costs are counted in steps of about 0.8 nanoseconds.
@@ -41,7 +41,7 @@ const STEPS_PER_PATH: usize = 600;
 const SECOND_PATH_STEPS: usize = 600;
 
 /// The funnel may lose one part in this many of the time of the fallback before it has to look ahead, and looking may
-/// cost as much again.
+/// cost twice as much again.
 const LOSS_SHARE: usize = 40;
 
 /// So many easy positions are paid for up front.
@@ -176,14 +176,14 @@ impl Facts {
                 self.sparse_steps().map(Alternative::always)
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
-                let each = self.exceptions.unwrap_or(0) / self.labels; // exceptions per label
+                let each = self.exceptions.unwrap_or(0) / self.labels.max(1); // exceptions per label
                 let least = (8 * vectors + 60 + 20 * each).min(most);
                 Alternative { least, per_row: 3 * each / 2 + 2, most }
             }),
             ForwardPass::Sieve => {
                 (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
                     let most = self.simd_steps() + self.simd_steps() / 16;
-                    let blocks = self.labels.div_ceil(64).min(32);
+                    let blocks = block_count(self.labels);
                     let least = (blocks * (vectors + 35) + 7 * vectors + 60).min(most);
                     Alternative { least, per_row: vectors + vectors / 4, most }
                 })
@@ -343,7 +343,7 @@ impl Plan {
             1 => 0,
             k => {
                 let each = PATH_STEPS + STEPS_PER_PATH / facts.positions.max(1);
-                each.saturating_mul(k - 1).saturating_add(SECOND_PATH_STEPS)
+                each.saturating_mul(k.saturating_sub(1)).saturating_add(SECOND_PATH_STEPS)
             }
         };
         let cost = forward.plus(further);
@@ -372,7 +372,7 @@ impl Plan {
             && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
-    /// The budget of a funnel that may spend what all positions together allow, and never looks ahead.
+    /// The budget of a funnel that may spend twice what all positions together allow, and never looks ahead.
     pub(super) fn whole_budget(&self, positions: usize) -> Budget {
         let least = self.budget.alternative.least;
         Budget::new(least.saturating_mul(2 * positions), Alternative::always(0), usize::MAX, None)
@@ -413,8 +413,8 @@ impl fmt::Display for Plan {
                 let share = if self.budget.looks.is_some() { "what" } else { "a third of what" };
                 writeln!(
                     f,
-                    "Its budget is a fortieth of the time of `{fallback}` up front, plus {share} that decoder takes at least for \
-                     each position done."
+                    "Its budget is a fortieth of the least time of `{fallback}` up front, or a few easy positions, plus {share} that \
+                     decoder takes at least for each position done."
                 )?;
                 if self.budget.looks.is_some() {
                     writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;

@@ -34,37 +34,31 @@ impl Alternative {
     pub(crate) fn cost(&self, rows: usize) -> usize {
         self.least.saturating_add(rows.saturating_mul(self.per_row)).min(self.most)
     }
+}
 
-    /// How many rows may matter on the way into position `t`, given likely forward scores before it; `i` chooses among the parts
-    /// that could be looked at.
-    pub(super) fn rows_before<S: Float>(
-        &self,
-        lattice: &Lattice<'_, S>,
-        t: usize,
-        before: &[S],
-        i: usize,
-        rows: &mut Vec<u32>,
-        values: &mut [S],
-    ) -> usize {
-        if self.per_row == 0 {
-            return 0;
-        }
-        let matrix = match lattice.edges().shape() {
-            Shape::Dense(edges) => return sieve::rows_needed(edges, before, i, rows, values),
-            Shape::Sparse(edges) => Some(edges),
-            Shape::PerPosition(matrices) => {
-                match PerPositionView::new(matrices, lattice.selection()).matrix(t) {
-                    Matrix::Dense(edges) => return sieve::rows_needed(edges, before, i, rows, values),
-                    Matrix::Sparse(edges) => Some(edges),
-                }
-            }
-            Shape::Callback(_) => None,
-        };
-        let Some((edges, base)) = matrix.and_then(|edges| Some((edges, edges.only_base()?))) else {
-            return 0;
-        };
-        rows.clear();
-        S::select_sums(before, edges.row_bounds(), S::largest(before) + base, S::LARGEST, rows);
-        rows.len()
-    }
+/// How many rows may matter on the way into position `t`, given likely forward scores before it; `i` chooses among the parts
+/// that could be looked at.
+pub(super) fn rows_before<S: Float>(
+    lattice: &Lattice<'_, S>,
+    t: usize,
+    before: &[S],
+    i: usize,
+    rows: &mut Vec<u32>,
+    values: &mut [S],
+) -> usize {
+    let matrix = match lattice.edges().shape() {
+        Shape::Dense(edges) => return sieve::rows_needed(edges, before, i, rows, values),
+        Shape::Sparse(edges) => Some(edges),
+        Shape::PerPosition(matrices) => match PerPositionView::new(matrices, lattice.selection()).matrix(t) {
+            Matrix::Dense(edges) => return sieve::rows_needed(edges, before, i, rows, values),
+            Matrix::Sparse(edges) => Some(edges),
+        },
+        Shape::Callback(_) => None,
+    };
+    let Some((edges, base)) = matrix.and_then(|edges| Some((edges, edges.only_base()?))) else {
+        return 0;
+    };
+    rows.clear();
+    S::select_sums(before, edges.row_bounds(), S::largest(before) + base, S::LARGEST, rows);
+    rows.len()
 }

@@ -21,9 +21,14 @@ use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice};
 
 impl<S: Float> Memory<S> {
-    /// The last position whose labels before it are opened; 0 if there is none.
+    /// The position before the one at which the search gave up, which was hard; 0 if there is none.
     pub(crate) fn last_known(&self) -> usize {
         self.layers.positions().saturating_sub(2)
+    }
+
+    /// Number of labels opened before a position after the first.
+    pub(crate) fn opened_before(&self, s: usize) -> usize {
+        self.layers.layer(s - 1).opened as usize
     }
 
     /// What is known of a position after the first.

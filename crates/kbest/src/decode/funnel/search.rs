@@ -104,8 +104,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
     }
 
-    /// When the budget is used up: goes on, with a larger one, if a look at the positions to come says that the
-    /// alternative, which must begin anew, is likely to take longer.
+    /// When the budget is used up: goes on, with a larger one, if a look at the positions to come, or at this one, says that the
+    /// alternative is likely to take longer. Not after the search for the best path: nothing tells what several paths take.
     #[cold]
     fn go_on(&mut self) -> Result<(), Stop> {
         let (positions, labels) = (self.lattice.positions(), self.lattice.labels());
@@ -113,7 +113,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if next == positions && self.budget.release() {
             return Ok(()); // only the last position was hard
         }
-        let looks = self.budget.looks.take().ok_or(Stop::OverBudget)?;
+        let all_open = next == positions && self.memory.layers.layer(next - 1).floor.is_legal();
+        let looks = self.budget.looks.take().filter(|_| !all_open).ok_or(Stop::OverBudget)?;
         let here = self.memory.selected.len();
         let survey = survey(self.lattice, self.edges, next, looks, &self.budget.alternative, self.memory);
         self.tally.edges(survey.looked * labels);
@@ -250,6 +251,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 }
 
-pub(super) fn smaller<S: Float>(a: S, b: S) -> S {
+pub(crate) fn smaller<S: Float>(a: S, b: S) -> S {
     if a < b { a } else { b }
 }

@@ -19,7 +19,7 @@
 //!
 //! **Cost.** About eight scans of `L` scores per position looked at.
 
-use super::alternative::Alternative;
+use super::alternative::{Alternative, rows_before};
 use super::passes::{as_slice, largest_ways_out};
 use super::search::Memory;
 use crate::kernel::{Float, LANES, argmax};
@@ -79,11 +79,11 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, seen);
         may += seen.len();
         blocked += seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
-        if t + 1 < positions {
+        if t + 1 < positions && alternative.per_row > 0 {
             likely_scores.resize_for_overwrite(labels);
             likely_scores.copy_from_slice(row);
             S::add_row(likely_scores, node_scores);
-            rows += alternative.rows_before(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
+            rows += rows_before(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
         }
     }
     let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);

@@ -19,7 +19,7 @@
 //! **Cost.** Phase 1: a vector pass per position that may have a close rival. Phase 2: a few steps per label kept, and
 //! a pass where labels must be opened. Phase 3: one addition per path and position after its deviation. **When not.**
 //! In single precision on very long sequences, where rounding may hide more than labels differ by, and where there
-//! are more ways than half the nodes of the lattice: [`Stop::Crowded`], before memory is spent on them.
+//! are more ways than half the nodes of the lattice, or than the budget allows: [`Stop::Crowded`], before memory is spent on them.
 //!
 //! # Words
 //!
