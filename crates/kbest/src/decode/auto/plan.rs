@@ -48,7 +48,7 @@ const LOSS_SHARE: usize = 40;
 const EASY: usize = 6;
 
 /// With more ways than this for each path and position, most paths are equally good.
-const TIES: usize = 32;
+const TIES: usize = 64;
 
 /// Most positions looked at.
 const MOST_LOOKS: usize = 16;

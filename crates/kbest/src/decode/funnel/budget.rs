@@ -33,6 +33,8 @@ pub(crate) struct Budget {
     pub(crate) looks: Option<usize>,
     /// Most ways between labels to keep for several paths.
     pub(crate) ways: usize,
+    /// Number of positions begun when a hard one was last paid for.
+    pub(super) paid_for: usize,
     /// Saved beyond `most`.
     saved: usize,
 }
@@ -47,7 +49,7 @@ impl Budget {
         most: usize,
         looks: Option<usize>,
     ) -> Self {
-        Budget { left, alternative, most, looks, ways: usize::MAX, saved: 0 }
+        Budget { left, alternative, most, looks, ways: usize::MAX, paid_for: 0, saved: 0 }
     }
 
     /// The same with another number of ways.

@@ -6,7 +6,7 @@
 //! layer hold.
 
 use super::alternative::Alternative;
-use super::budget::{Budget, Stop};
+use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
 use super::layers::{Entry, Layers, NONE};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
@@ -114,8 +114,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return Ok(()); // only the last position was hard
         }
         let all_open = next == positions && self.memory.layers.layer(next - 1).floor.is_legal();
-        let looks = self.budget.looks.take().filter(|_| !all_open).ok_or(Stop::OverBudget)?;
         let here = self.memory.selected.len();
+        if !all_open && self.is_hard_alone(next, here) {
+            return Ok(());
+        }
+        let looks = self.budget.looks.take().filter(|_| !all_open).ok_or(Stop::OverBudget)?;
         let survey = survey(self.lattice, self.edges, next, looks, &self.budget.alternative, self.memory);
         self.tally.edges(survey.looked * labels);
         let Survey { rows, cost, .. } = if survey.looked > 0 { survey } else { Survey::of_one(labels, here) };
@@ -130,6 +133,24 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.budget.left = if most > least { (anew - ahead) / 2 + most / 2 } else { anew / 4 };
         self.budget.most = self.budget.most.max(self.budget.left);
         Ok(())
+    }
+
+    /// Whether the position being opened is hard after easy ones: many labels may reach its floor, but few are opened before it. Then it
+    /// costs less than the alternative would there, and is paid for.
+    fn is_hard_alone(&mut self, next: usize, here: usize) -> bool {
+        let Some(before) = next.checked_sub(2).map(|t| self.memory.layers.layer(t).opened as usize) else {
+            return false;
+        };
+        // Each label is compared with those before it, and a few after it are compared with each.
+        let cost = here * (3 * LABEL_COST + EDGE_COST * before);
+        let alone = 8 * before <= here && 2 * cost <= self.budget.alternative.cost(here);
+        let alone = alone && self.budget.paid_for != next; // once
+        if alone {
+            self.budget.paid_for = next;
+            self.budget.left = 2 * cost;
+            self.budget.most = self.budget.most.max(self.budget.left);
+        }
+        alone
     }
 
     /// Opens position `t` down to a floor that its best label is sure to reach. A label below it is worse than the best
