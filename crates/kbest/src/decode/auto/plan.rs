@@ -18,6 +18,9 @@ use std::fmt;
 const FEW_LABELS: usize = 64;
 const FEW_LABELS_SCALAR: usize = 32;
 
+/// Below this many labels, nothing is learned from the clock, either: it would take longer than what could be saved.
+const TINY: usize = 48;
+
 /// From this many labels on, it may pay to open only the labels of a matrix that can matter; and to do so with edges that are
 /// not stored as a matrix, or for several paths.
 const OPENED: usize = 128;
@@ -45,7 +48,7 @@ const SECOND_PATH_STEPS: usize = 600;
 const LOSS_SHARE: usize = 40;
 
 /// So many easy positions are paid for up front.
-const EASY: usize = 6;
+const EASY: usize = 8;
 
 /// With more ways than this for each path and position, most paths are equally good.
 const TIES: usize = 64;
@@ -354,10 +357,10 @@ impl Plan {
             // A look at edges that are computed is a large part of reading them.
             Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
         } else {
-            let left = share.max(cost.least.min(EASY * funnel::least_cost(facts.labels)));
+            let left = share.max(cost.least.saturating_mul(2).min(EASY * funnel::least_cost(facts.labels)));
             let (most, looks) = match cost.per_row {
                 0 => (left, 1), // a look is little beside a pass that reads everything
-                _ => (left.max(cost.least.saturating_mul(2)), 0),
+                _ => (left.max(cost.least.saturating_mul(4)), 0),
             };
             let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
             Budget::new(left, cost, most, Some(looks))
@@ -368,7 +371,7 @@ impl Plan {
 
     /// Whether a matrix is so small that every plan for one path reads all of it. (That of a single label is not worth it.)
     pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
-        (2..few_labels(level())).contains(&lattice.labels())
+        (2..TINY.min(few_labels(level()))).contains(&lattice.labels())
             && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
