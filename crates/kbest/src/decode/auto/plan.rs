@@ -357,11 +357,13 @@ impl Plan {
             // A look at edges that are computed is a large part of reading them.
             Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
         } else {
-            let left = share.max(cost.least.saturating_mul(2).min(EASY * funnel::least_cost(facts.labels)));
-            let (most, looks) = match cost.per_row {
-                0 => (left, 1), // a look is little beside a pass that reads everything
-                _ => (left.max(cost.least.saturating_mul(4)), 0),
+            let easy = EASY * funnel::least_cost(facts.labels);
+            let (left, most, looks) = match cost.per_row {
+                // What it costs is known, and a look is little beside it.
+                0 => (easy.min(cost.least / 2), 0, 1),
+                _ => (easy.min(cost.least.saturating_mul(2)), cost.least.saturating_mul(4), 0),
             };
+            let (left, most) = (left.max(share), most.max(left).max(share));
             let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
             Budget::new(left, cost, most, Some(looks))
                 .with_ways(TIES.saturating_mul(facts.k.saturating_add(facts.positions)))
