@@ -45,9 +45,9 @@ impl<S: Float> HeadStart<S> {
             return exceed(values, most);
         };
         let maxima = matrix.block_maxima();
-        (0..maxima.count()).all(|block| {
+        (0..maxima.blocks().count).all(|block| {
             let most = S::max_of_sum(&self.others, maxima.of_block(block));
-            exceed(&values[maxima.labels_in(block)], most)
+            exceed(&values[maxima.blocks().labels_in(block..block + 1)], most)
         })
     }
 }

@@ -129,7 +129,7 @@ impl<S: Float> Passes<S> {
             matrices.resize_with(matrix + 1, Guess::default);
         }
         let guess = &mut matrices[matrix];
-        guess.fit(labels, maxima.count());
+        guess.fit(labels, maxima.blocks().count);
         if guess.blocks.iter().all(|block| block.left > 0) {
             guess.blocks.iter_mut().for_each(|block| block.left -= 1);
             dense_step(edges, alpha, out);
@@ -146,7 +146,7 @@ impl<S: Float> Passes<S> {
         }
         let mut read = 0;
         for (i, block) in guess.blocks.iter_mut().enumerate() {
-            let (into, columns) = (maxima.of_block(i), maxima.labels_in(i));
+            let (into, columns) = (maxima.of_block(i), maxima.blocks().labels_in(i..i + 1));
             let past = if columns.end == labels { stride } else { columns.end };
             let values = &mut out[columns.start..past];
             let mut taken = 0;
@@ -258,8 +258,8 @@ pub(super) fn rows_needed<S: Float>(
     values: &mut [S],
 ) -> usize {
     let maxima = edges.block_maxima();
-    let block = i % maxima.count();
-    let (into, columns) = (maxima.of_block(block), maxima.labels_in(block));
+    let block = i % maxima.blocks().count;
+    let (into, columns) = (maxima.of_block(block), maxima.blocks().labels_in(block..block + 1));
     let values = &mut values[..columns.len()];
     values.fill(S::FORBIDDEN);
     let mut limit = highest_of_sample(alpha, into);

@@ -1,5 +1,6 @@
 //! The safe interface of every kernel: declared once, run at the level of the CPU in use.
 
+use super::by_block::{ByBlock, Origin, Targets};
 #[cfg(target_arch = "aarch64")]
 use super::neon;
 #[cfg(target_arch = "x86_64")]
@@ -78,6 +79,13 @@ kernels! {
     /// The largest score of a row, minus infinity if it is empty.
     fn largest(row: &[Self]) -> Self;
 
+    /// `out[b]` = the largest score of block `b` of a row: `width` scores, but the last block ends with the row and has as many
+    /// more from before as make a whole vector of the widest kind.
+    ///
+    /// # Panics
+    /// If there are not so many blocks.
+    fn block_maxima(out: &mut [Self], row: &[Self], width: usize);
+
     /// The smallest score of a row, [`Score::LARGEST`] if it is empty.
     fn smallest(row: &[Self]) -> Self;
 
@@ -111,6 +119,23 @@ kernels! {
         threshold: Self,
         found: &mut Vec<u32>
     ) -> Self;
+
+    /// The same for the values that some origins lead to, `max over origins of (score + row[y])`, and with fewer reads: only from
+    /// blocks whose bounds reach the threshold, while the bound of any other stands for its labels. The threshold is the
+    /// floor if there is one, else `gain` more than the largest value, with its node, in the block that promises most. Returns it, with
+    /// the largest value or bound of the other labels.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_BLOCKS`](super::MOST_BLOCKS) blocks, a block or the row is shorter than a vector, or
+    /// lengths do not agree.
+    fn select_by_block(
+        origins: &[Origin<'_, Self>],
+        least: Self,
+        targets: Targets<'_, Self>,
+        floor: Option<Self>,
+        gain: Self,
+        found: &mut Vec<u32>
+    ) -> ByBlock<Self>;
 
     /// The lowest `y` with `row[y] + add >= threshold`, if there is one.
     fn first_at_least(row: &[Self], add: Self, threshold: Self) -> Option<usize>;

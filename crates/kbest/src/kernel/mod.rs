@@ -21,6 +21,7 @@
 mod aligned;
 #[cfg(feature = "text")]
 mod blob;
+mod by_block;
 mod compiled;
 mod convolution;
 mod dispatch;
@@ -39,6 +40,7 @@ mod x86;
 pub use aligned::AlignedVec;
 #[cfg(feature = "text")]
 pub(crate) use blob::Blob;
+pub(crate) use by_block::{ByBlock, Origin, Targets};
 pub(crate) use compiled::{Loop, run};
 pub(crate) use convolution::{
     BLOCK, Bounds, ENDS, NOTHING, Octet, PART, convolve, convolve_bounded, widen_maxima,
@@ -53,6 +55,10 @@ use std::sync::OnceLock;
 
 /// Rows are padded to a multiple of this many scores, so that no kernel has to handle a ragged tail.
 pub(crate) const LANES: usize = 16;
+
+/// Most blocks that a row is divided into: with more, comparing bounds takes a good part of the time, and so few edges of a row are
+/// read at once that the hardware cannot look ahead.
+pub(crate) const MOST_BLOCKS: usize = 32;
 
 /// `labels` rounded up to whole vectors.
 pub const fn padded(labels: usize) -> usize {

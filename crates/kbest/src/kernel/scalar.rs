@@ -1,5 +1,6 @@
 //! The plain twin of every kernel: its meaning, as briefly as possible.
 
+pub(super) use super::by_block::scalar::{block_maxima, select_by_block};
 use crate::score::Score;
 
 /// Panics unless a matrix of `rows` rows and `width` columns has `length` elements. It also guards unchecked loops, so

@@ -3,6 +3,7 @@
 //! answer, so equality is exact.
 
 use super::*;
+use crate::score::Score;
 use proptest::prelude::*;
 
 /// Small whole numbers: many ties, exact sums; one in eight is forbidden.
@@ -85,6 +86,13 @@ macro_rules! twin_tests {
                         scalar::max_row(&mut expected, &a);
                         assert_eq!(got, expected);
                         assert_eq!(kernels::largest(&a), scalar::largest(&a));
+                        for width in [1, 3, 8, 16, 40] {
+                            let blocks = a.len().div_ceil(width);
+                            let (mut got, mut expected) = (vec![0.0; blocks], vec![0.0; blocks]);
+                            kernels::block_maxima(&mut got, &a, width);
+                            scalar::block_maxima(&mut expected, &a, width);
+                            assert_eq!(got, expected);
+                        }
                         assert_eq!(kernels::smallest(&a), scalar::smallest(&a));
                         assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
                         let (mut found, mut wanted) = (vec![7], vec![7]);
@@ -102,6 +110,55 @@ macro_rules! twin_tests {
                         assert_eq!((others, found), (expected, wanted));
                         assert_eq!(kernels::largest_value(add, &a, &b), scalar::largest_value(add, &a, &b));
                     });
+                }
+
+                /// Blocks of all lengths that matter, with bounds that are tight or not, with and without a floor.
+                #[test]
+                fn selection_by_block(
+                    (rows, node, way_out) in (16usize..150, 0usize..5)
+                        .prop_flat_map(|(n, origins)| (prop::collection::vec(row(n), origins), row(n), row(n))),
+                    scores in row(5),
+                    width in 16usize..70,
+                    more in 0u32..3,
+                    least in score(),
+                    floor in prop::option::of(score()),
+                    gain in -3i32..3,
+                ) {
+                    let (node, way_out) = (cast(&node), cast(&way_out));
+                    let count = node.len().div_ceil(width);
+                    let bounds_of = |row: &[$float]| {
+                        let mut bounds: Vec<$float> =
+                            row.chunks(width).map(|block| scalar::largest(block) + more as $float).collect();
+                        bounds.resize(padded(count), <$float>::NEG_INFINITY);
+                        bounds
+                    };
+                    let rows: Vec<Vec<$float>> = rows.iter().map(|row| cast(row)).collect();
+                    let bounds: Vec<Vec<$float>> = rows.iter().map(|row| bounds_of(row)).collect();
+                    let origins: Vec<Origin<'_, $float>> = rows.iter().zip(&bounds).zip(&scores)
+                        .map(|((row, bounds), &score)| Origin { score: score as $float, row, bounds }).collect();
+                    let block_way_out = bounds_of(&way_out);
+                    let targets = Targets { node: &node, way_out: &way_out, block_way_out: &block_way_out, width };
+                    let (least, floor, gain) =
+                        (least as $float, floor.map(|floor| floor as $float), gain as $float);
+                    let mut wanted = vec![7];
+                    let expected = scalar::select_by_block(&origins, least, targets, floor, gain, &mut wanted);
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                        let mut found = vec![7];
+                        let got = kernels::select_by_block(&origins, least, targets, floor, gain, &mut found);
+                        assert_eq!((got, &found), (expected, &wanted));
+                    });
+                    // It finds what a look at all labels finds, and the bound holds for all others.
+                    let values: Vec<$float> = (0..node.len()).map(|y| {
+                        origins.iter().fold(<$float>::NEG_INFINITY, |most, origin| most.larger(origin.score + origin.row[y]))
+                    }).collect();
+                    let mut all = vec![7];
+                    let rest =
+                        scalar::select_reaching(0.0, &values, least, &node, &way_out, expected.floor, &mut all);
+                    assert_eq!(wanted, all);
+                    assert!(rest <= expected.rest);
+                    if floor.is_none() {
+                        assert!(expected.floor <= scalar::largest_value(0.0, &values, &node) + gain);
+                    }
                 }
 
                 /// Rows so long that most vectors select no label.

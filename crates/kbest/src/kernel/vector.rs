@@ -4,6 +4,7 @@
 //! `#[inline(always)]` and `unsafe`. The labels after the last whole vector are processed with one more vector that
 //! overlaps it, where processing a label twice does no harm; otherwise, and in rows shorter than a vector, one by one.
 
+pub(super) use super::by_block::vector::{block_maxima, select_by_block};
 use crate::score::Score;
 
 /// A register full of scores.
@@ -27,6 +28,12 @@ pub(super) trait Vector: Copy {
     unsafe fn finite_magnitude(self) -> Self;
     /// The largest lane.
     unsafe fn largest_lane(self) -> Self::Element;
+    /// The largest lane of each of four vectors.
+    #[inline(always)]
+    unsafe fn largest_lanes(four: [Self; 4]) -> [Self::Element; 4] {
+        // SAFETY: the caller has the CPU feature.
+        four.map(|vector| unsafe { vector.largest_lane() })
+    }
     /// Bit `i` is set if lane `i` of `self` is at least that of `other`.
     unsafe fn at_least(self, other: Self) -> u32;
     /// The bits of `key.at_least(limit)`, and this vector with minus infinity in those lanes.
@@ -48,7 +55,7 @@ pub(super) trait Vector: Copy {
 }
 
 /// The largest number of lanes of any vector.
-const MOST_LANES: usize = 16;
+pub(super) const MOST_LANES: usize = 16;
 
 /// In rows up to this length, writing a vector's hits unconditionally, even if there are none, takes less time than a
 /// mispredicted branch on whether there are any (measured).
@@ -89,11 +96,18 @@ fn for_each_vector<V: Vector>(length: usize, mut body: impl FnMut(usize, usize))
 /// Number of chains of maxima.
 const CHAINS: usize = 4;
 
+/// The largest of all chains, by lane.
+#[inline(always)]
+unsafe fn largest_chain<V: Vector>([a, b, c, d]: [V; CHAINS]) -> V {
+    // SAFETY: the caller has the CPU feature.
+    unsafe { a.larger(b).larger(c.larger(d)) }
+}
+
 /// The largest lane of all chains.
 #[inline(always)]
-unsafe fn largest_of<V: Vector>([a, b, c, d]: [V; CHAINS]) -> V::Element {
+unsafe fn largest_of<V: Vector>(chains: [V; CHAINS]) -> V::Element {
     // SAFETY: the caller has the CPU feature.
-    unsafe { a.larger(b).larger(c.larger(d)).largest_lane() }
+    unsafe { largest_chain(chains).largest_lane() }
 }
 
 #[inline(always)]
@@ -251,13 +265,21 @@ pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
         return super::scalar::largest(row);
     }
     // SAFETY: the caller has the CPU feature.
+    unsafe { largest_by_lane::<V>(row).largest_lane() }
+}
+
+/// By lane, the largest score of a row of at least one vector.
+#[inline(always)]
+pub(super) unsafe fn largest_by_lane<V: Vector>(row: &[V::Element]) -> V {
+    assert!(row.len() >= V::LANES);
+    // SAFETY: the caller has the CPU feature.
     let mut best = unsafe { [V::splat(V::Element::FORBIDDEN); CHAINS] };
     for_each_vector::<V>(row.len(), |y, chain| {
         // SAFETY: a vector fits at `y`; the caller has the CPU feature.
         best[chain] = unsafe { V::load(row.as_ptr().add(y)).larger(best[chain]) };
     });
     // SAFETY: the caller has the CPU feature.
-    unsafe { largest_of(best) }
+    unsafe { largest_chain(best) }
 }
 
 #[inline(always)]
@@ -545,6 +567,7 @@ macro_rules! compile_kernels {
     ($module:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
         pub(in crate::kernel) mod $module {
             use super::*;
+            use crate::kernel::by_block::{ByBlock, Origin, Targets};
             use crate::kernel::vector::{self, compile_kernels};
 
             compile_kernels! { @each $feature
@@ -560,6 +583,7 @@ macro_rules! compile_kernels {
                 fn add_row::<$vector>(out: &mut [$element], row: &[$element]);
                 fn max_row::<$vector>(out: &mut [$element], row: &[$element]);
                 fn largest::<$vector>(row: &[$element]) -> $element;
+                fn block_maxima::<$vector>(out: &mut [$element], row: &[$element], width: usize);
                 fn smallest::<$vector>(row: &[$element]) -> $element;
                 fn largest_magnitude::<$vector>(row: &[$element]) -> Option<$element>;
                 fn max_of_sum::<$vector>(row: &[$element], add: &[$element]) -> $element;
@@ -573,6 +597,14 @@ macro_rules! compile_kernels {
                     threshold: $element,
                     found: &mut Vec<u32>
                 ) -> $element;
+                fn select_by_block::<$vector>(
+                    origins: &[Origin<'_, $element>],
+                    least: $element,
+                    targets: Targets<'_, $element>,
+                    floor: Option<$element>,
+                    gain: $element,
+                    found: &mut Vec<u32>
+                ) -> ByBlock<$element>;
                 fn first_at_least::<$vector>(
                     row: &[$element],
                     add: $element,

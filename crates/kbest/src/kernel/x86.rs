@@ -6,7 +6,8 @@ use std::arch::x86_64::*;
 macro_rules! implement_vector {
     ($vector:ty, $element:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $max:ident, $min:ident,
      |$x:ident| $finite_magnitude:expr, |$v:ident| $largest_lane:expr, |$a:ident, $b:ident| $at_least:expr,
-     |$rest:ident, $key:ident, $limit:ident| $split:expr $(, $write_places:ident)?) => {
+     |$rest:ident, $key:ident, $limit:ident| $split:expr
+     $(, largest_lanes: $largest_lanes:ident)? $(, write_places: $write_places:ident)?) => {
         impl Vector for $vector {
             type Element = $element;
             const LANES: usize = $lanes;
@@ -67,6 +68,13 @@ macro_rules! implement_vector {
             }
             $(
                 #[inline(always)]
+                unsafe fn largest_lanes(four: [Self; 4]) -> [$element; 4] {
+                    // SAFETY: the caller promises the CPU feature.
+                    unsafe { $largest_lanes(four) }
+                }
+            )?
+            $(
+                #[inline(always)]
                 unsafe fn write_places(hits: u32, first: u32, next: *mut u32) -> *mut u32 {
                     // SAFETY: the caller promises room and the CPU feature.
                     unsafe { $write_places(hits, first, next) }
@@ -84,6 +92,59 @@ unsafe fn largest_of_four(v: __m128) -> f32 {
         let pairs = _mm_max_ps(v, _mm_movehl_ps(v, v));
         _mm_cvtss_f32(_mm_max_ss(pairs, _mm_shuffle_ps::<1>(pairs, pairs)))
     }
+}
+
+/// The largest of sixteen lanes, of four vectors at once.
+///
+/// # Safety
+/// The CPU must have AVX-512.
+#[inline(always)]
+unsafe fn largest_of_sixteen([a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let ab = _mm512_max_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        let cd = _mm512_max_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+        // In every quarter now one lane of each.
+        let all = _mm512_max_ps(
+            _mm512_shuffle_ps::<0b01_00_01_00>(ab, cd),
+            _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd),
+        );
+        let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(all)));
+        largest_of_halves(_mm256_max_ps(_mm512_castps512_ps256(all), upper))
+    }
+}
+
+/// The largest of eight lanes, of four vectors at once.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn largest_of_eight([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let ab = _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+        let cd = _mm256_max_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+        // In both halves now one lane of each.
+        largest_of_halves(_mm256_max_ps(
+            _mm256_shuffle_ps::<0b01_00_01_00>(ab, cd),
+            _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd),
+        ))
+    }
+}
+
+/// The larger of two halves, lane by lane.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn largest_of_halves(v: __m256) -> [f32; 4] {
+    let mut four = [0.0; 4];
+    // SAFETY: as the caller promises; there is room for four.
+    unsafe {
+        let larger = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+        _mm_storeu_ps(four.as_mut_ptr(), larger);
+    }
+    four
 }
 
 /// Largest of two double-precision lanes.
@@ -129,7 +190,8 @@ implement_vector!(
         let hits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(key, limit);
         (hits as u32, _mm512_mask_mov_ps(rest, hits, _mm512_set1_ps(f32::NEG_INFINITY)))
     },
-    write_compressed
+    largest_lanes: largest_of_sixteen,
+    write_places: write_compressed
 );
 implement_vector!(
     __m512d,
@@ -152,7 +214,7 @@ implement_vector!(
         let hits = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(key, limit);
         (hits as u32, _mm512_mask_mov_pd(rest, hits, _mm512_set1_pd(f64::NEG_INFINITY)))
     },
-    write_compressed
+    write_places: write_compressed
 );
 implement_vector!(
     __m256,
@@ -174,7 +236,8 @@ implement_vector!(
         let hits = _mm256_cmp_ps::<_CMP_GE_OQ>(key, limit);
         let others = _mm256_blendv_ps(rest, _mm256_set1_ps(f32::NEG_INFINITY), hits);
         (_mm256_movemask_ps(hits) as u32, others)
-    }
+    },
+    largest_lanes: largest_of_eight
 );
 implement_vector!(
     __m256d,

@@ -1,69 +1,101 @@
-//! The largest edge from each label into each block of neighbouring labels.
+//! Blocks of neighbouring labels, and the largest edge from each label into each of them.
 //!
 //! A bound for a whole row says little about the few labels of one block, where its largest edge may be far smaller. With
-//! bounds by block, a decoder that fills one block of scores at a time leaves out most rows ([`crate::decode::Sieve`]).
-//! **Memory.** One score for every 64 edges, or fewer.
+//! bounds by block, a decoder that fills one block of scores at a time leaves out most rows ([`crate::decode::Sieve`]), and one
+//! that looks for a few labels leaves out most blocks ([`crate::decode::Funnel`]). **Memory.** Two scores for every 64 edges, or
+//! fewer.
 
 use super::bounds::Change;
-use crate::kernel::{AlignedVec, Float, padded};
+use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
 use std::ops::Range;
 
 /// The least width of a block: four of the widest vectors in single precision. (In a simulation with 1,500 labels, blocks of twice
 /// the width needed half as many edges again.)
 const LEAST_WIDTH: usize = 64;
 
-/// Most blocks: with more, comparing bounds takes a good part of the time, and so few edges of a row are read at once that the
-/// hardware cannot look ahead.
-const MOST_BLOCKS: usize = 32;
-
-/// The number of labels in each block but the last.
-fn width(labels: usize) -> usize {
-    labels.div_ceil(MOST_BLOCKS).next_multiple_of(LEAST_WIDTH).max(LEAST_WIDTH)
+/// All labels, divided into blocks of one width; the last may be smaller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    labels: usize,
+    pub(crate) width: usize, // a multiple of the least width
+    pub(crate) count: usize,
 }
 
-/// The number of blocks of a matrix of so many labels.
-pub(crate) fn block_count(labels: usize) -> usize {
-    labels.div_ceil(width(labels))
+impl Blocks {
+    pub(crate) fn of(labels: usize) -> Self {
+        let width = labels.div_ceil(MOST_BLOCKS).next_multiple_of(LEAST_WIDTH).max(LEAST_WIDTH);
+        Blocks { labels, width, count: labels.div_ceil(width) }
+    }
+
+    /// The labels of some blocks in a row.
+    #[inline(always)]
+    pub(crate) fn labels_in(&self, blocks: Range<usize>) -> Range<usize> {
+        blocks.start * self.width..self.labels.min(blocks.end * self.width)
+    }
+
+    /// The largest score of each block, padded with minus infinity.
+    pub(super) fn maxima<S: Float>(&self, row: &[S]) -> AlignedVec<S> {
+        let mut maxima = AlignedVec::filled(padded(self.count), S::FORBIDDEN);
+        for (maximum, block) in maxima.iter_mut().zip(row[..self.labels].chunks(self.width)) {
+            *maximum = S::largest(block);
+        }
+        maxima
+    }
+
+    /// The block that a label belongs to.
+    #[inline(always)]
+    pub(crate) fn block_of(&self, y: usize) -> usize {
+        y / self.width
+    }
 }
 
 /// The maxima of one matrix.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockMaxima<S: Float> {
-    labels: usize,
-    width: usize,          // labels in each block but the last, a multiple of the least width
-    maxima: AlignedVec<S>, // by block, then by the label that an edge leaves; padded with minus infinity
+    blocks: Blocks,
+    by_block: AlignedVec<S>, // then by the label that an edge leaves; padded with minus infinity
+    by_label: AlignedVec<S>, // the same, by the label that an edge leaves, then by block; padded likewise
 }
 
 impl<S: Float> BlockMaxima<S> {
     /// Of a matrix without edges.
     pub(super) fn new(labels: usize) -> Self {
-        let width = width(labels);
-        let maxima = AlignedVec::filled(labels.div_ceil(width) * padded(labels), S::FORBIDDEN);
-        BlockMaxima { labels, width, maxima }
+        let blocks = Blocks::of(labels);
+        let by_block = AlignedVec::filled(blocks.count * padded(labels), S::FORBIDDEN);
+        let by_label = AlignedVec::filled(padded(blocks.count) * labels, S::FORBIDDEN);
+        BlockMaxima { blocks, by_block, by_label }
     }
 
-    /// Number of blocks.
-    pub(crate) fn count(&self) -> usize {
-        block_count(self.labels)
-    }
-
-    /// The labels of a block.
-    pub(crate) fn labels_in(&self, block: usize) -> Range<usize> {
-        block * self.width..self.labels.min((block + 1) * self.width)
+    /// The blocks.
+    pub(crate) fn blocks(&self) -> Blocks {
+        self.blocks
     }
 
     /// By label, the largest edge from it into a block.
     pub(crate) fn of_block(&self, block: usize) -> &[S] {
-        &self.maxima[block * padded(self.labels)..][..self.labels]
+        &self.by_block[block * padded(self.blocks.labels)..][..self.blocks.labels]
+    }
+
+    /// By block, the largest edge into it from a label; padded with minus infinity.
+    #[inline(always)]
+    pub(crate) fn of_label(&self, p: usize) -> &[S] {
+        let count = padded(self.blocks.count);
+        &self.by_label[p * count..][..count]
+    }
+
+    fn set(&mut self, p: usize, block: usize, maximum: S) {
+        let Blocks { labels, count, .. } = self.blocks;
+        self.by_block[block * padded(labels) + p] = maximum;
+        self.by_label[p * padded(count) + block] = maximum;
     }
 
     /// Sets the edges that leave label `p`, and returns the largest of them.
     pub(super) fn set_row(&mut self, p: usize, row: &[S]) -> S {
-        let stride = padded(self.labels);
+        let Blocks { labels, width, .. } = self.blocks;
         let mut all = S::FORBIDDEN;
-        for (block, edges) in row[..self.labels].chunks(self.width).enumerate() {
+        for (block, edges) in row[..labels].chunks(width).enumerate() {
             let largest = S::largest(edges);
-            self.maxima[block * stride + p] = largest;
+            self.set(p, block, largest);
             all = all.larger(largest);
         }
         all
@@ -72,13 +104,12 @@ impl<S: Float> BlockMaxima<S> {
     /// Follows the change of one edge of this row.
     pub(super) fn follow(&mut self, change: Change<S>, row: &[S]) {
         let Change { p, y, old, new } = change;
-        let block = y / self.width;
-        let labels = self.labels_in(block);
-        let maximum = &mut self.maxima[block * padded(self.labels) + p];
-        if new >= *maximum {
-            *maximum = new;
-        } else if old == *maximum {
-            *maximum = S::largest(&row[labels]);
+        let block = self.blocks.block_of(y);
+        let before = self.of_label(p)[block];
+        if new >= before {
+            self.set(p, block, new);
+        } else if old == before {
+            self.set(p, block, S::largest(&row[self.blocks.labels_in(block..block + 1)]));
         }
     }
 }

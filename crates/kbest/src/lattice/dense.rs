@@ -8,7 +8,8 @@ use super::base::Base;
 use super::blocks::BlockMaxima;
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
 use super::{
-    BoundsView, DenseFactors, EdgeScores, LinearFactors, SparseEdges, checked_magnitude, magnitude_of_legal,
+    BoundsView, DenseFactors, EdgeScores, LinearFactors, RowInBlocks, SparseEdges, checked_magnitude,
+    magnitude_of_legal,
 };
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
@@ -223,6 +224,11 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     #[inline(always)]
     fn row<'b>(&'b self, _: usize, p: usize, _: &'b mut [S]) -> &'b [S] {
         self.padded_row(p)
+    }
+
+    #[inline(always)]
+    fn row_in_blocks(&self, _: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
+        Some(RowInBlocks { row: self.padded_row(p), bounds: self.blocks.of_label(p) })
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {

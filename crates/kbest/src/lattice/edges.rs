@@ -24,11 +24,26 @@ pub trait EdgeScores<S: Float> {
     /// have room for a padded row; only shapes that do not store rows use it.
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S];
 
+    /// The same row, and a bound on its edges into each block of labels, padded likewise; `None` if either is not stored.
+    #[inline(always)]
+    fn row_in_blocks(&self, _t: usize, _p: usize) -> Option<RowInBlocks<'_, S>> {
+        None
+    }
+
     /// All edges that enter label `y` at position `t`, padded and buffered in the same way.
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S];
 
     /// Upper bounds on the edges into position `t`.
     fn bounds(&self, t: usize) -> BoundsView<'_, S>;
+}
+
+/// A row of edges, and a bound on those into each block of labels.
+#[derive(Debug, Clone, Copy)]
+pub struct RowInBlocks<'a, S> {
+    /// The edges.
+    pub row: &'a [S],
+    /// The bounds.
+    pub bounds: &'a [S],
 }
 
 /// A column, edge by edge, for shapes that do not store columns.

@@ -18,6 +18,7 @@ pub(super) struct Lists<S> {
     labels: Vec<u32>,   // the arena
     scores: Vec<S>,     // parallel to `labels`
     members: usize,     // of all lists
+    squares: u64,       // of the lengths of all lists
 }
 
 /// Where a list lies.
@@ -36,7 +37,8 @@ impl<S: Float> Lists<S> {
             *end += length as usize;
             Some(Place { start, length, room: length })
         });
-        Lists { places: places.collect(), members: labels.len(), labels, scores }
+        let squares = lengths.iter().map(|&length| u64::from(length).pow(2)).sum();
+        Lists { places: places.collect(), members: labels.len(), squares, labels, scores }
     }
 
     /// The same pairs, listed by their labels: lists by row become lists by column.
@@ -86,6 +88,11 @@ impl<S: Float> Lists<S> {
         self.members
     }
 
+    /// The length of the list that a member is in, on average over all members.
+    pub(super) fn usual_length(&self) -> usize {
+        self.squares.checked_div(self.members as u64).unwrap_or(0) as usize
+    }
+
     /// The score of a label in list `i`, if it is there.
     #[inline]
     pub(super) fn find(&self, i: usize, label: u32) -> Option<S> {
@@ -114,6 +121,7 @@ impl<S: Float> Lists<S> {
         (self.labels[at], self.scores[at]) = (label, score);
         self.places[i].length += 1;
         self.members += 1;
+        self.squares += 2 * u64::from(length) + 1;
     }
 
     fn remove(&mut self, i: usize, rank: usize) {
@@ -123,6 +131,7 @@ impl<S: Float> Lists<S> {
         self.scores.copy_within(at + 1..end, at);
         self.places[i].length -= 1;
         self.members -= 1;
+        self.squares -= 2 * u64::from(length) - 1;
     }
 
     /// Doubles the room of a list.
@@ -157,6 +166,7 @@ mod tests {
                 );
             }
             assert_eq!(lists.members(), maps.iter().map(BTreeMap::len).sum::<usize>());
+            assert_eq!(lists.squares, maps.iter().map(|map| map.len().pow(2) as u64).sum::<u64>());
         };
         let mut seed = 1u32;
         for step in 0..3000u32 {

@@ -52,12 +52,12 @@ mod sparse;
 pub use bounds::{BoundsView, OverallBound, PerLabel};
 pub use callback::CallbackEdges;
 pub use dense::DenseEdges;
-pub use edges::{EdgeScores, Edges, Shape};
+pub use edges::{EdgeScores, Edges, RowInBlocks, Shape};
 pub use held::Held;
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
-pub(crate) use blocks::block_count;
+pub(crate) use blocks::Blocks;
 pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
 pub(crate) use potentials::{ClassFactors, DenseFactors, LinearFactors, SparseFactors};

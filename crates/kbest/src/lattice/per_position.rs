@@ -4,7 +4,7 @@
 //! look at the input) have as many matrices as there are distinct observations. The lattice selects which one leads
 //! into each position ([`super::Lattice::selecting`]); without a selection, matrix `t - 1` leads into position `t`.
 
-use super::{BoundsView, DenseEdges, EdgeScores, SparseEdges};
+use super::{BoundsView, DenseEdges, EdgeScores, RowInBlocks, SparseEdges};
 use crate::kernel::Float;
 
 /// A matrix of either shape.
@@ -34,6 +34,9 @@ impl<S: Float> EdgeScores<S> for Matrix<S> {
     }
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         with_matrix!(self, |matrix| matrix.row(t, p, buffer))
+    }
+    fn row_in_blocks(&self, t: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
+        with_matrix!(self, |matrix| matrix.row_in_blocks(t, p))
     }
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
         with_matrix!(self, |matrix| matrix.column(t, y, buffer))
@@ -89,6 +92,9 @@ impl<S: Float> EdgeScores<S> for PerPositionView<'_, S> {
     }
     fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         self.matrix(t).row(t, p, buffer)
+    }
+    fn row_in_blocks(&self, t: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
+        self.matrix(t).row_in_blocks(t, p)
     }
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
         self.matrix(t).column(t, y, buffer)

@@ -16,18 +16,19 @@
 
 use super::base::{Base, Line};
 use super::bitmap::Bitmap;
+use super::blocks::Blocks;
 use super::bounds::{Change, MatrixBounds, Maxima};
 use super::lists::Lists;
 use super::potentials::ClassFactors;
-use super::{BoundsView, EdgeScores, SparseFactors, checked_magnitude, magnitude_of_legal};
+use super::{BoundsView, EdgeScores, RowInBlocks, SparseFactors, checked_magnitude, magnitude_of_legal};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
 
 /// Up to this many labels, rows that were requested are kept whole: few rows are requested often, and all of them take
-/// at most 4 MiB in single precision. (Measured with taggers: this saves a fifth of all their time at 319 and 851
+/// at most 16 MiB in single precision. (Measured with taggers: this saves a fifth of all their time at 319 and 851
 /// labels, a twenty-fifth at 1,712.)
-pub(crate) const KEPT_WHOLE: usize = 1 << 10;
+pub(crate) const KEPT_WHOLE: usize = 1 << 11;
 
 /// Base values and exceptions, shared by all positions.
 #[derive(Debug, Clone)]
@@ -39,7 +40,9 @@ pub struct SparseEdges<S: Float> {
     #[cfg(feature = "text")] // for trainers
     beyond: Option<Beyond<S>>,
     pub(super) bounds: MatrixBounds<S>,
-    bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
+    blocks: Blocks,
+    block_bounds: OnceLock<AlignedVec<S>>, // by label, then by block, padded; made when first requested
+    bitmap: OnceLock<Option<Bitmap>>,      // made at the first look-up of a single pair
     whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when first requested; or empty
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
@@ -132,6 +135,8 @@ impl<S: Float> SparseEdges<S> {
             #[cfg(feature = "text")] // for trainers
             beyond: None,
             bounds,
+            blocks: Blocks::of(labels),
+            block_bounds: OnceLock::new(),
             bitmap: OnceLock::new(),
             whole_rows: OnceLock::new(),
             forward: OnceLock::new(),
@@ -178,6 +183,13 @@ impl<S: Float> SparseEdges<S> {
         let whole_rows = self.whole_rows.get_mut().map_or(&mut [][..], Vec::as_mut_slice);
         if let Some(row) = whole_rows.get_mut(p).and_then(OnceLock::get_mut) {
             row[y] = new;
+        }
+        if self.block_bounds.get().is_some() {
+            let block = self.blocks.block_of(y);
+            let bound = self.block_bound(p, block);
+            if let Some(bounds) = self.block_bounds.get_mut() {
+                bounds[p * padded(self.blocks.count) + block] = bound;
+            }
         }
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         self.bounds.follow(change, &maxima);
@@ -235,9 +247,31 @@ impl<S: Float> SparseEdges<S> {
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         self.bounds.renew(&maxima);
         self.whole_rows.take();
+        self.block_bounds.take();
         self.forward.take();
         self.backward.take();
         Ok(())
+    }
+
+    /// A bound on the edges from label `p` into a block. The largest base score of the row stands for all of them.
+    fn block_bound(&self, p: usize, block: usize) -> S {
+        let labels = self.blocks.labels_in(block..block + 1);
+        let (to, scores) = self.leaving(p);
+        let [first, past] = [labels.start, labels.end].map(|end| to.partition_point(|&y| (y as usize) < end));
+        S::largest(&scores[first..past]).larger(self.base.row(p).largest())
+    }
+
+    /// A row that is kept whole, made when first requested.
+    #[inline]
+    fn whole_row(&self, p: usize) -> Option<&[S]> {
+        let kept = if self.labels <= KEPT_WHOLE { self.labels } else { 0 };
+        let row = self.whole_rows.get_or_init(|| vec![OnceLock::new(); kept]).get(p)?;
+        Some(row.get_or_init(|| {
+            let mut row = AlignedVec::default();
+            row.resize_for_overwrite(padded(self.labels));
+            self.spread(self.base.row(p), self.leaving(p), &mut row);
+            row
+        }))
     }
 
     /// Writes a row or column out, padded: the base, then the exceptions.
@@ -309,6 +343,12 @@ impl<S: Float> SparseEdges<S> {
         self.rows.members()
     }
 
+    /// How many exceptions leave a label, counting every label as often as it has exceptions: frequent labels have most, and are
+    /// met most.
+    pub fn usual_exceptions(&self) -> usize {
+        self.rows.usual_length()
+    }
+
     /// The exceptions that leave label `p`: labels in ascending order, and scores.
     #[inline]
     pub fn leaving(&self, p: usize) -> (&[u32], &[S]) {
@@ -378,6 +418,10 @@ impl<S: Float> Maxima<S> for SparseMaxima<'_, S> {
 impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     #[inline]
     fn get(&self, _: usize, p: usize, y: usize) -> S {
+        let whole_rows = self.whole_rows.get().map_or(&[][..], Vec::as_slice);
+        if let Some(row) = whole_rows.get(p).and_then(OnceLock::get) {
+            return row[y];
+        }
         let listed = match self.bitmap.get_or_init(|| Bitmap::new(self.labels, |p| self.leaving(p).0)) {
             Some(bitmap) => bitmap.find(p, y).map(|i| self.rows.score(p, i)),
             None => self.rows.find(p, y as u32),
@@ -389,16 +433,24 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
     }
 
     fn row<'b>(&'b self, _: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
-        let kept = if self.labels <= KEPT_WHOLE { self.labels } else { 0 };
-        match self.whole_rows.get_or_init(|| vec![OnceLock::new(); kept]).get(p) {
-            Some(row) => row.get_or_init(|| {
-                let mut row = AlignedVec::default();
-                row.resize_for_overwrite(padded(self.labels));
-                self.spread(self.base.row(p), self.leaving(p), &mut row);
-                row
-            }),
+        match self.whole_row(p) {
+            Some(row) => row,
             None => self.spread(self.base.row(p), self.leaving(p), buffer),
         }
+    }
+
+    #[inline]
+    fn row_in_blocks(&self, _: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
+        let row = self.whole_row(p)?;
+        let stride = padded(self.blocks.count);
+        let bounds = self.block_bounds.get_or_init(|| {
+            let mut bounds = AlignedVec::filled(self.labels * stride, S::FORBIDDEN);
+            for p in 0..self.labels {
+                (0..self.blocks.count).for_each(|b| bounds[p * stride + b] = self.block_bound(p, b));
+            }
+            bounds
+        });
+        Some(RowInBlocks { row, bounds: &bounds[p * stride..][..stride] })
     }
 
     fn column<'b>(&'b self, _: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {

@@ -8,6 +8,7 @@ mod common;
 mod agreement;
 mod auto;
 mod beam;
+mod blocks;
 mod boolean;
 mod carpediem_paper;
 mod changed_edges;

@@ -307,6 +307,7 @@ mod tests {
             labels,
             k: 1,
             exceptions: Some(labels * labels),
+            usual_exceptions: 0,
             class_pairs: 0,
             matrix_bytes: Some(4 * labels * labels),
             base_forbidden: false,

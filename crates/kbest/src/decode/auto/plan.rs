@@ -9,7 +9,7 @@ use crate::decode::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Float, LANES, Level, level, padded};
-use crate::lattice::{KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges, block_count};
+use crate::lattice::{Blocks, KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges};
 use std::fmt;
 
 // Costs are counted in steps of about 0.8 nanoseconds.
@@ -68,6 +68,8 @@ pub struct Facts {
     /// Number of edges that differ from the base value, in the matrix that has most; `None` if the edges are a
     /// function.
     pub exceptions: Option<usize>,
+    /// How many of them usually leave a label, in the list that has most; 0 if no edges are stored as a list.
+    pub usual_exceptions: usize,
     /// Number of pairs of classes, in the matrix that has most; 0 with one base value.
     pub class_pairs: usize,
     /// Size of all edges in bytes, if they are stored as a matrix.
@@ -106,6 +108,17 @@ impl Facts {
             }
             Shape::Dense(_) | Shape::Callback(_) => 0,
         };
+        let usual_exceptions = match lattice.edges().shape() {
+            Shape::Sparse(edges) => edges.usual_exceptions(),
+            Shape::PerPosition(edges) => {
+                let usual = edges.matrices().iter().map(|matrix| match matrix {
+                    Matrix::Sparse(edges) => edges.usual_exceptions(),
+                    Matrix::Dense(_) => 0,
+                });
+                usual.max().unwrap_or(0)
+            }
+            Shape::Dense(_) | Shape::Callback(_) => 0,
+        };
         let is_dense = |matrix: &Matrix<S>| matches!(matrix, Matrix::Dense(_));
         let stored = match lattice.edges().shape() {
             Shape::Dense(_) => true,
@@ -128,6 +141,7 @@ impl Facts {
             labels: lattice.labels(),
             k,
             exceptions,
+            usual_exceptions,
             class_pairs,
             matrix_bytes,
             base_forbidden,
@@ -179,14 +193,14 @@ impl Facts {
                 self.sparse_steps().map(Alternative::always)
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
-                let each = self.exceptions.unwrap_or(0) / self.labels.max(1); // exceptions per label
+                let each = self.usual_exceptions;
                 let least = (8 * vectors + 60 + 20 * each).min(most);
                 Alternative { least, per_row: 3 * each / 2 + 2, most }
             }),
             ForwardPass::Sieve => {
                 (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
                     let most = self.simd_steps() + self.simd_steps() / 16;
-                    let blocks = block_count(self.labels);
+                    let blocks = Blocks::of(self.labels).count;
                     let least = (blocks * (vectors + 35) + 7 * vectors + 60).min(most);
                     Alternative { least, per_row: vectors + vectors / 4, most }
                 })

@@ -1,6 +1,7 @@
 //! How much work a search may do, how much each step costs, and why a search ends early.
 
 use super::alternative::Alternative;
+use super::by_block::looks_by_block;
 use crate::kernel::LANES;
 
 /// Why the search ended early.
@@ -87,5 +88,6 @@ pub(super) const EDGE_COST: usize = 3;
 
 /// The cost of a position of which two labels are opened.
 pub(crate) fn least_cost(labels: usize) -> usize {
-    LOOK_COST + 2 * (PASS_COST * labels.div_ceil(LANES) + LABEL_COST)
+    let passes = if looks_by_block(labels) { 1 } else { 2 };
+    LOOK_COST + passes * PASS_COST * labels.div_ceil(LANES) + 2 * LABEL_COST
 }

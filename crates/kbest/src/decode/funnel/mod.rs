@@ -28,6 +28,7 @@
 
 mod alternative;
 mod budget;
+mod by_block;
 mod head_start;
 mod kbest;
 mod layers;

@@ -32,6 +32,25 @@ pub(super) enum Source {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// Selects every label at `t` that may reach a floor on the way to a goal, and returns the floor and a bound on the scores of
+    /// the others. Without a floor, it is what some label is sure to reach; nothing is selected if that is forbidden.
+    pub(super) fn look(&mut self, t: usize, goal: Goal, floor: Option<S>) -> Result<(S, S), Stop> {
+        if goal == Goal::Any
+            && let Some(found) = self.look_by_block(t, floor)?
+        {
+            return Ok(found);
+        }
+        let source = self.prepare(t)?;
+        let floor = match floor {
+            Some(floor) => floor,
+            None => match self.first_floor(t, source)? {
+                floor if floor.is_forbidden() => return Ok((floor, S::FORBIDDEN)),
+                floor => floor,
+            },
+        };
+        Ok((floor, self.select(t, source, goal, floor)?))
+    }
+
     /// Chooses how to bound the values at `t`, and gathers them if that takes its own pass.
     pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
@@ -94,17 +113,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// ```text
     /// floor = max over y of  (add + row[y]) + node[y],  plus what a label usually gains on the way out
     /// ```
-    pub(super) fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
+    fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
-        // What every label is sure to gain on the way out, if all have one.
-        let way_out = match self.is_last(t) {
-            true => self.lattice.end().is_none().then_some(S::ZERO),
-            false => {
-                let bounds = self.edges.bounds(t + 1);
-                (!bounds.dead_ends).then(|| bounds.least_way_out())
-            }
-        };
-        if let (Some(way_out), true) = (way_out, source != Source::Bounded) {
+        if let (Some(way_out), true) = (self.sure_way_out(t), source != Source::Bounded) {
             let Memory { layers, values, edge_buffer, .. } = &mut *self.memory;
             let (add, row) =
                 Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
@@ -115,6 +126,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let (value, _) = self.best_way_in(t, likely, &mut looked);
         self.tally.edges(looked);
         Ok(self.sure_reach(t, value, likely))
+    }
+
+    /// What every label is sure to gain on the way out, if all have one.
+    pub(super) fn sure_way_out(&self, t: usize) -> Option<S> {
+        if self.is_last(t) {
+            return self.lattice.end().is_none().then_some(S::ZERO);
+        }
+        let bounds = self.edges.bounds(t + 1);
+        (!bounds.dead_ends).then(|| bounds.least_way_out())
     }
 
     /// Selects every label at `t` that may reach `floor`, and returns a bound on the scores of the others.
@@ -128,7 +148,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Upper bound: over the opened labels their edges, or the best of them with the largest edge into each label; over
     /// labels that are not opened, the floor of their layer; then the node and the largest way out. All are sums in the
     /// judge's order, so rounding never hides a label.
-    pub(super) fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
+    fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
         let floor_before = self.memory.layers.floor_before(t);
         let Memory { layers, values, edge_buffer, way_out_buffer, selected, .. } = &mut *self.memory;
@@ -160,7 +180,7 @@ pub(super) fn ways_out_to<'a, S: Float, E: EdgeScores<S>>(
 }
 
 /// Start or end scores as bounds.
-fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
+pub(super) fn border<S: Float>(scores: Option<&[S]>) -> PerLabel<'_, S> {
     scores.map_or(PerLabel::All(S::ZERO), PerLabel::Each)
 }
 

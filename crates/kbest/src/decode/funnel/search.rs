@@ -11,7 +11,7 @@ use super::layers::{Entry, Layers, NONE};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
-use crate::kernel::{AlignedVec, Float, padded};
+use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
 use crate::lattice::{EdgeScores, Lattice};
 
 /// Working memory of the search.
@@ -28,6 +28,7 @@ pub(crate) struct Memory<S> {
     pub(super) jobs: Vec<Job<S>>,              // positions to be opened further
     pub(super) open_at: Vec<u32>,              // L: the position at which the label was last seen to be open
     pub(super) seen: Vec<u32>,                 // labels that a survey found
+    pub(super) block_ways_out: AlignedVec<S>,  // by block: the largest way out
     pub(super) likely_scores: AlignedVec<S>,   // L: forward scores, as a survey guesses them
     best_path: Vec<u32>,                       // its entries
 }
@@ -78,6 +79,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.values.resize_for_overwrite(labels);
         memory.edge_buffer.resize_for_overwrite(padded(labels));
         memory.way_out_buffer.resize_for_overwrite(padded(labels));
+        memory.block_ways_out.resize_for_overwrite(MOST_BLOCKS);
         memory.open_at.clear();
         memory.open_at.resize(labels, NONE);
         memory.jobs.clear();
@@ -159,15 +161,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.layers.push_layer();
         let mut floor = None;
         loop {
-            let source = self.prepare(t)?;
-            let first = match floor {
-                None => self.first_floor(t, source)?,
-                Some(floor) => floor,
-            };
+            let (first, rest) = self.look(t, Goal::Any, floor)?;
             if first.is_forbidden() {
                 return self.grope(t);
             }
-            let rest = self.select(t, source, Goal::Any, first)?;
+            if self.open_only(t, first, rest)? {
+                return Ok(());
+            }
             let floor_now = first.larger(self.weigh(t)?);
             let job = Job { t, goal: Goal::Any, floor: floor_now };
             if let Some(rest) = self.settle(job, rest) {
@@ -195,8 +195,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             self.tally.round();
-            let source = self.prepare(job.t)?;
-            let rest = self.select(job.t, source, job.goal, job.floor)?;
+            let (_, rest) = self.look(job.t, job.goal, Some(job.floor))?;
             self.drop_opened(job.t);
             self.open_selected(job, rest)?;
         }

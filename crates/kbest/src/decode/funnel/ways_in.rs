@@ -36,6 +36,32 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
     }
 
+    /// The usual case, in short: opens the only selected label, if only one is opened before it and no other can lead to more.
+    pub(super) fn open_only(&mut self, t: usize, floor: S, rest: S) -> Result<bool, Stop> {
+        let (&[label], Some(before)) = (&self.memory.selected[..], t.checked_sub(1)) else {
+            return Ok(false);
+        };
+        let layers = &mut self.memory.layers;
+        if layers.layer(before).opened != 1 || self.tally.traces() {
+            return Ok(false);
+        }
+        let Some((back, entry)) = layers.opened(before).next() else { return Ok(false) };
+        let (y, node_scores) = (label as usize, self.lattice.node_row(t));
+        let value = entry.alpha + self.edges.get(t, entry.label as usize, y);
+        let alpha = value + node_scores[y];
+        let reach = alpha + largest_ways_out(self.lattice, self.edges, t).at(y);
+        let layer = layers.layer(before);
+        if value < layer.floor || reach < floor || reach.is_forbidden() {
+            return Ok(false);
+        }
+        let floor = floor.larger(self.sure_reach(t, value, y));
+        self.tally.edges(1);
+        self.tally.opened_each(t, std::iter::once(label));
+        self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], floor, rest);
+        self.spend(EDGE_COST)?;
+        Ok(true)
+    }
+
     /// Finds the best way into each selected label, and returns what one of them is sure to reach.
     pub(super) fn weigh(&mut self, t: usize) -> Result<S, Stop> {
         let mut candidates = std::mem::take(&mut self.memory.candidates);

@@ -1,0 +1,75 @@
+//! The same look at a position as in [`super::passes`], block by block: reads every node score once, and edges only into the few
+//! blocks of labels that matter.
+//!
+//! ```text
+//! value[b]  = max over the labels p opened before of  alpha[p] + the largest edge from p into the block
+//! bound[b]  = max(value[b], floor before) + the largest node score of the block
+//! matters   = all b with  bound[b] + the largest way out of the block >= floor
+//! rest      = max over all others of  bound[b]
+//! ```
+//!
+//! Every bound is a sum in the judge's order of numbers not below those of the block's labels, so rounding never hides a label.
+//! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores, a
+//! few operations on bounds by block, and one pass per block that matters; with the edges of trained models two of thirty do.
+//! **When not.** Few blocks, or many opened labels before: see [`super::passes`].
+
+use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, Stop};
+use super::passes::{as_slice, border, largest_ways_out};
+use super::search::{Memory, Search};
+use crate::decode::Tally;
+use crate::kernel::{ByBlock, Float, LANES, Origin, Targets, padded};
+use crate::lattice::{Blocks, EdgeScores};
+
+/// With fewer blocks, reading them all takes less time than choosing among them.
+const LEAST_BLOCKS: usize = 8;
+
+/// With more opened labels before, all blocks are looked at.
+const MOST_ORIGINS: usize = 12;
+
+/// Whether positions of so many labels are looked at block by block, where edges allow that.
+pub(super) fn looks_by_block(labels: usize) -> bool {
+    Blocks::of(labels).count >= LEAST_BLOCKS
+}
+
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// As [`Search::look`] with any goal; nothing if that has to look at all labels.
+    pub(super) fn look_by_block(&mut self, t: usize, floor: Option<S>) -> Result<Option<(S, S)>, Stop> {
+        let (lattice, edges) = (self.lattice, self.edges);
+        let (labels, gain) = (lattice.labels(), self.sure_way_out(t));
+        let blocks = Blocks::of(labels);
+        if !looks_by_block(labels) || t == 0 || (floor.is_none() && gain.is_none()) {
+            return Ok(None);
+        }
+        let Memory { layers, way_out_buffer, selected, block_ways_out, .. } = &mut *self.memory;
+        let opened = layers.layer(t - 1).opened as usize;
+        if opened > MOST_ORIGINS {
+            return Ok(None);
+        }
+        let mut origins = [Origin::none(); MOST_ORIGINS];
+        for (origin, (_, entry)) in origins.iter_mut().zip(layers.opened(t - 1)) {
+            let Some(edges) = edges.row_in_blocks(t, entry.label as usize) else { return Ok(None) };
+            *origin = Origin { score: entry.alpha, row: edges.row, bounds: edges.bounds };
+        }
+        let block_way_out = match (t + 1 == lattice.positions(), lattice.end()) {
+            (false, _) => as_slice(edges.bounds(t + 1).row_blocks, block_ways_out, padded(blocks.count)),
+            (true, None) => as_slice(border(None), block_ways_out, padded(blocks.count)),
+            (true, Some(end)) => {
+                S::block_maxima(&mut block_ways_out[..blocks.count], end, blocks.width);
+                &block_ways_out[..padded(blocks.count)]
+            }
+        };
+        let node = lattice.node_row(t);
+        let way_out = as_slice(largest_ways_out(lattice, edges, t), way_out_buffer, labels);
+        let targets = Targets { node, way_out, block_way_out, width: blocks.width };
+        let floor_before = layers.floor_before(t);
+        selected.clear();
+        let origins = &origins[..opened];
+        let ByBlock { floor, rest, read } =
+            S::select_by_block(origins, floor_before, targets, floor, gain.unwrap_or(S::ZERO), selected);
+        self.tally.edges(read * opened);
+        let passes = PASS_COST * (labels + read * (1 + opened)).div_ceil(LANES);
+        let selected = LABEL_COST * self.memory.selected.len();
+        self.spend(LOOK_COST + passes + selected)?;
+        Ok((!floor.is_forbidden()).then_some((floor, rest)))
+    }
+}

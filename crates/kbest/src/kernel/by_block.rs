@@ -1,0 +1,335 @@
+//! Kernels that look at a row block by block, and read closely only the blocks that matter.
+//!
+//! A block has `width` labels. The last one ends with the row; where its largest score is wanted, it has as many more labels from
+//! before as make a whole vector of the widest kind, so that no level has to look at labels one by one.
+
+use super::{LANES, MOST_BLOCKS};
+use crate::score::Score;
+use std::ops::Range;
+
+/// A label that edges leave.
+#[derive(Debug, Clone, Copy)]
+#[allow(unnameable_types)] // the trait of all kernels is public, though sealed
+pub struct Origin<'a, S> {
+    /// What every path over it has, to which edges are added.
+    pub(crate) score: S,
+    /// Its edges, padded to whole vectors.
+    pub(crate) row: &'a [S],
+    /// Bounds on them, one per block, padded to whole vectors with minus infinity.
+    pub(crate) bounds: &'a [S],
+}
+
+impl<S: Score> Origin<'_, S> {
+    /// Without edges.
+    pub(crate) fn none() -> Self {
+        Origin { score: S::FORBIDDEN, row: &[], bounds: &[] }
+    }
+}
+
+/// What `select_by_block` returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(unnameable_types)] // as above
+pub struct ByBlock<S> {
+    /// The threshold.
+    pub(crate) floor: S,
+    /// The largest value or bound of the labels not selected.
+    pub(crate) rest: S,
+    /// Number of labels that were read closely: from each origin.
+    pub(crate) read: usize,
+}
+
+/// What `select_by_block` selects from.
+#[derive(Debug, Clone, Copy)]
+#[allow(unnameable_types)] // as above
+pub struct Targets<'a, S> {
+    /// Score of each label.
+    pub(crate) node: &'a [S],
+    /// What each label gains at most afterwards.
+    pub(crate) way_out: &'a [S],
+    /// Bounds on that, one per block, padded to whole vectors with minus infinity.
+    pub(crate) block_way_out: &'a [S],
+    /// Labels in each block but the last.
+    pub(crate) width: usize,
+}
+
+impl<S: Score> Targets<'_, S> {
+    /// The number of blocks. Panics unless all rows have the lengths they should have: unchecked loops rely on it.
+    #[inline(always)]
+    fn check(&self, origins: &[Origin<'_, S>]) -> usize {
+        let (labels, blocks) = (self.node.len(), self.block_way_out.len());
+        let count = labels.div_ceil(self.width);
+        assert!(self.width >= LANES && count <= MOST_BLOCKS, "{count} blocks of {}", self.width);
+        assert!(labels >= LANES && labels == self.way_out.len() && blocks == count.next_multiple_of(LANES));
+        assert!(origins.iter().all(|origin| origin.row.len() >= labels && origin.bounds.len() == blocks));
+        count
+    }
+
+    /// The labels of a block, the last one with some from before.
+    #[inline(always)]
+    fn around(&self, block: usize) -> Range<usize> {
+        let first = (block * self.width).min(self.node.len() - LANES);
+        first..self.node.len().min((block + 1) * self.width)
+    }
+}
+
+/// The plain twins.
+pub(super) mod scalar {
+    use super::super::scalar::largest;
+    use super::*;
+
+    /// The scores of each block of a row, the last one with some from before.
+    #[inline(always)]
+    pub(in super::super) fn blocks_of<S: Score>(
+        row: &[S],
+        width: usize,
+        count: usize,
+    ) -> impl Iterator<Item = &[S]> {
+        assert!(width > 0 && row.len().div_ceil(width) == count, "{count} blocks of {width}");
+        let last = row.len().saturating_sub(LANES);
+        (0..count).map(move |block| &row[last.min(block * width)..row.len().min((block + 1) * width)])
+    }
+
+    pub(in super::super) fn block_maxima<S: Score>(out: &mut [S], row: &[S], width: usize) {
+        let count = out.len();
+        for (out, block) in out.iter_mut().zip(blocks_of(row, width, count)) {
+            *out = largest(block);
+        }
+    }
+
+    pub(in super::super) fn select_by_block<S: Score>(
+        origins: &[Origin<'_, S>],
+        least: S,
+        targets: Targets<'_, S>,
+        floor: Option<S>,
+        gain: S,
+        found: &mut Vec<u32>,
+    ) -> ByBlock<S> {
+        let count = targets.check(origins);
+        let Targets { node, way_out, block_way_out, width } = targets;
+        let value = |y: usize| largest_sum(origins, |origin| origin.row[y]);
+        let values: Vec<S> = (0..count).map(|b| largest_sum(origins, |origin| origin.bounds[b])).collect();
+        let mut nodes = vec![S::FORBIDDEN; count];
+        block_maxima(&mut nodes, node, width);
+        let mut read = 0;
+        let floor = floor.unwrap_or_else(|| {
+            let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(values[b] + nodes[b]));
+            let best = (0..count).find(|&b| values[b] + nodes[b] >= most).unwrap_or(0);
+            read = targets.around(best).len();
+            targets.around(best).fold(S::FORBIDDEN, |most, y| most.larger(value(y) + node[y])) + gain
+        });
+        let mut rest = S::FORBIDDEN;
+        for b in 0..count {
+            let bound = values[b].larger(least) + nodes[b];
+            if bound + block_way_out[b] >= floor {
+                let labels = b * width..node.len().min((b + 1) * width);
+                read += labels.len();
+                for y in labels {
+                    let score = value(y).larger(least) + node[y];
+                    if score + way_out[y] >= floor {
+                        found.push(y as u32);
+                    } else {
+                        rest = rest.larger(score);
+                    }
+                }
+            } else {
+                rest = rest.larger(bound);
+            }
+        }
+        ByBlock { floor, rest, read }
+    }
+
+    fn largest_sum<S: Score>(origins: &[Origin<'_, S>], edge: impl Fn(&Origin<'_, S>) -> S) -> S {
+        origins.iter().fold(S::FORBIDDEN, |most, origin| most.larger(origin.score + edge(origin)))
+    }
+}
+
+/// The same over vectors of any width.
+pub(super) mod vector {
+    use super::super::vector::{MOST_LANES, Vector, largest, largest_by_lane};
+    use super::*;
+
+    #[inline(always)]
+    pub(in super::super) unsafe fn block_maxima<V: Vector>(
+        out: &mut [V::Element],
+        row: &[V::Element],
+        width: usize,
+    ) {
+        let count = out.len();
+        let mut blocks = scalar::blocks_of(row, width, count);
+        // Four at a time: lanes of several vectors are compared almost as fast as those of one.
+        let whole = if width < V::LANES || row.len() < V::LANES { 0 } else { count - count % 4 };
+        for four in out[..whole].chunks_exact_mut(4) {
+            // SAFETY: the caller has the CPU feature.
+            unsafe {
+                let mut lanes = [V::splat(V::Element::FORBIDDEN); 4];
+                for (lanes, block) in lanes.iter_mut().zip(&mut blocks) {
+                    *lanes = largest_by_lane::<V>(block);
+                }
+                four.copy_from_slice(&V::largest_lanes(lanes));
+            }
+        }
+        for (out, block) in out[whole..].iter_mut().zip(blocks) {
+            // SAFETY: the caller has the CPU feature.
+            *out = unsafe { largest::<V>(block) };
+        }
+    }
+
+    /// Vectors that are looked at together.
+    const TOGETHER: usize = 4;
+
+    #[inline(always)]
+    pub(in super::super) unsafe fn select_by_block<V: Vector>(
+        origins: &[Origin<'_, V::Element>],
+        least: V::Element,
+        targets: Targets<'_, V::Element>,
+        floor: Option<V::Element>,
+        gain: V::Element,
+        found: &mut Vec<u32>,
+    ) -> ByBlock<V::Element> {
+        const { assert!(V::LANES <= MOST_LANES && MOST_LANES == LANES) };
+        let lanes = V::LANES;
+        let count = targets.check(origins);
+        let Targets { node, way_out, block_way_out, width } = targets;
+        let padded = block_way_out.len();
+        let forbidden = V::Element::FORBIDDEN;
+        let (mut values, mut nodes) = ([forbidden; MOST_BLOCKS], [forbidden; MOST_BLOCKS]);
+        // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
+        // Rows are at least as long as the nodes, which are at least a vector long.
+        unsafe {
+            block_maxima::<V>(&mut nodes[..count], node, width);
+            for origin in origins {
+                let score = V::splat(origin.score);
+                for b in (0..padded).step_by(lanes) {
+                    let value = score.add(V::load(origin.bounds.as_ptr().add(b)));
+                    value.larger(V::load(values.as_ptr().add(b))).store(values.as_mut_ptr().add(b));
+                }
+            }
+            let mut read = 0;
+            let floor = match floor {
+                Some(floor) => floor,
+                None => {
+                    let mut most = V::splat(forbidden);
+                    for b in (0..padded).step_by(lanes) {
+                        most = sum_at::<V>(&values, &nodes, b).larger(most);
+                    }
+                    let most = V::splat(most.largest_lane());
+                    let mut best = 0;
+                    for b in (0..padded).step_by(lanes).rev() {
+                        let hits = sum_at::<V>(&values, &nodes, b).at_least(most);
+                        best = if hits != 0 { b + hits.trailing_zeros() as usize } else { best };
+                    }
+                    let block = targets.around(best.min(count - 1));
+                    read += block.len();
+                    let mut most = V::splat(forbidden);
+                    let mut y = block.start;
+                    while y < block.end {
+                        let at = y.min(block.end - lanes);
+                        let [value] = values_at::<V, 1>(origins, at);
+                        most = value.add(V::load(node.as_ptr().add(at))).larger(most);
+                        y += lanes;
+                    }
+                    most.largest_lane() + gain
+                }
+            };
+            let (least, threshold) = (V::splat(least), V::splat(floor));
+            let mut rest = V::splat(forbidden);
+            let mut matter = 0u64;
+            for b in (0..padded).step_by(lanes) {
+                let value = V::load(values.as_ptr().add(b)).larger(least);
+                let bound = value.add(V::load(nodes.as_ptr().add(b)));
+                let reach = bound.add(V::load(block_way_out.as_ptr().add(b)));
+                let (hits, others) = bound.split_at_least(reach, threshold);
+                matter |= u64::from(hits) << b;
+                rest = others.larger(rest);
+            }
+            matter &= (1 << count) - 1;
+            found.reserve(node.len() + MOST_LANES);
+            let first = found.as_mut_ptr().add(found.len());
+            let mut next = first;
+            let rows = [node.as_ptr(), way_out.as_ptr()];
+            while matter != 0 {
+                let block = matter.trailing_zeros() as usize;
+                matter &= matter - 1;
+                let (mut y, past) = (block * width, node.len().min((block + 1) * width));
+                read += past - y;
+                while y + TOGETHER * lanes <= past {
+                    let values = values_at::<V, TOGETHER>(origins, y);
+                    let mut i = 0;
+                    while i < TOGETHER {
+                        let at = y + i * lanes;
+                        let others =
+                            select_in_vector(values[i].larger(least), at, 0, rows, threshold, &mut next);
+                        rest = others.larger(rest);
+                        i += 1;
+                    }
+                    y += TOGETHER * lanes;
+                }
+                while y < past {
+                    let at = y.min(past - lanes);
+                    let [value] = values_at::<V, 1>(origins, at);
+                    let others =
+                        select_in_vector(value.larger(least), at, y - at, rows, threshold, &mut next);
+                    rest = others.larger(rest);
+                    y += lanes;
+                }
+            }
+            let length = found.len() + next.offset_from_unsigned(first);
+            found.set_len(length);
+            ByBlock { floor, rest: rest.largest_lane(), read }
+        }
+    }
+
+    /// One vector of the sums of two rows.
+    ///
+    /// # Safety
+    /// A vector must fit at `b`.
+    #[inline(always)]
+    unsafe fn sum_at<V: Vector>(a: &[V::Element], b: &[V::Element], at: usize) -> V {
+        // SAFETY: as the caller promises.
+        unsafe { V::load(a.as_ptr().add(at)).add(V::load(b.as_ptr().add(at))) }
+    }
+
+    /// Selects from one vector of values, except the first `seen` lanes: writes the labels it finds to `next`, which it advances,
+    /// and returns the scores of the labels it does not find.
+    ///
+    /// # Safety
+    /// A vector must fit at `at` in both rows (node, way out), and [`MOST_LANES`] at `next`.
+    #[inline(always)]
+    unsafe fn select_in_vector<V: Vector>(
+        value: V,
+        at: usize,
+        seen: usize,
+        [node, way_out]: [*const V::Element; 2],
+        threshold: V,
+        next: &mut *mut u32,
+    ) -> V {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let score = value.add(V::load(node.add(at)));
+            let (hits, others) = score.split_at_least(score.add(V::load(way_out.add(at))), threshold);
+            *next = V::write_places(hits >> seen << seen, at as u32, *next);
+            others
+        }
+    }
+
+    /// The values that some origins lead to, at `N` vectors of labels from `y` on.
+    ///
+    /// # Safety
+    /// So many vectors must fit at `y` in every row.
+    #[inline(always)]
+    unsafe fn values_at<V: Vector, const N: usize>(origins: &[Origin<'_, V::Element>], y: usize) -> [V; N] {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut values = [V::splat(V::Element::FORBIDDEN); N];
+            for origin in origins {
+                let (score, row) = (V::splat(origin.score), origin.row.as_ptr().add(y));
+                let mut i = 0;
+                while i < N {
+                    values[i] = score.add(V::load(row.add(i * V::LANES))).larger(values[i]);
+                    i += 1;
+                }
+            }
+            values
+        }
+    }
+}

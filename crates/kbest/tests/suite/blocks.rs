@@ -1,0 +1,144 @@
+//! So many labels that decoders look at blocks of them: every shape of edges against plain Viterbi, with ties, forbidden pairs
+//! and dead ends, start and end scores, whole and ragged blocks, before and after edges change.
+
+use kbest::decode::{Auto, Funnel, Sieve, Viterbi};
+use kbest::random::Random;
+use kbest::{Decode, Decoder, Edges, Float, Lattice, Scratch};
+
+/// Scores of one lattice: how they look, and how many are forbidden.
+#[derive(Clone, Copy)]
+struct Look {
+    whole: bool,
+    forbidden: usize, // per cent
+}
+
+impl Look {
+    fn any(random: &mut Random) -> Self {
+        Look { whole: random.below(2) == 0, forbidden: [0, 2, 33, 75][random.below(4)] }
+    }
+
+    fn score<S: Float>(self, random: &mut Random, strength: f64) -> S {
+        let score = strength * random.normal();
+        match random.below(100) < self.forbidden {
+            true => S::FORBIDDEN,
+            false => S::from_f64(if self.whole { score.round() } else { score }),
+        }
+    }
+
+    fn row<S: Float>(self, random: &mut Random, labels: usize, strength: f64) -> Vec<S> {
+        (0..labels).map(|_| self.score(random, strength)).collect()
+    }
+
+    /// Like a trained model: mostly one value, and a few labels that have most of the others.
+    fn pairs(random: &mut Random, labels: usize) -> (Vec<u32>, Vec<u32>) {
+        let mut pairs: Vec<(u32, u32)> = (0..12 * labels)
+            .map(|_| {
+                let p = random.below(labels) * random.below(labels) / labels;
+                (p as u32, random.below(labels) as u32)
+            })
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs.into_iter().unzip()
+    }
+
+    fn matrix<S: Float>(self, random: &mut Random, labels: usize) -> Edges<S> {
+        if random.below(2) == 0 {
+            return Edges::dense(labels, self.row(random, labels * labels, 1.0)).unwrap();
+        }
+        let mut scores = vec![S::ZERO; labels * labels];
+        let (from, to) = Self::pairs(random, labels);
+        for (p, y) in from.into_iter().zip(to) {
+            scores[p as usize * labels + y as usize] = self.score(random, 6.0);
+        }
+        Edges::dense(labels, scores).unwrap()
+    }
+
+    fn edges<S: Float>(self, random: &mut Random, labels: usize, positions: usize) -> Edges<S> {
+        let (from, to) = Self::pairs(random, labels);
+        let scores = self.row::<S>(random, from.len(), 6.0);
+        match random.below(5) {
+            0 | 1 => self.matrix(random, labels),
+            2 => Edges::sparse(labels, S::from_f64(-0.5), &from, &to, &scores).unwrap(),
+            3 => {
+                let classes: Vec<u32> = (0..labels).map(|_| random.below(3) as u32).collect();
+                let base = self.row::<S>(random, 9, 1.0);
+                Edges::classes(&classes, &classes, &base, 3, (&from, &to, &scores)).unwrap()
+            }
+            _ => {
+                let list = Edges::sparse(labels, S::ZERO, &from, &to, &scores).unwrap();
+                let matrices = (2..positions).map(|_| self.matrix(random, labels));
+                Edges::per_position(matrices.chain([list]).collect()).unwrap()
+            }
+        }
+    }
+}
+
+fn compare<S: Float>(lattice: &Lattice<'_, S>, place: &str) {
+    let decoders: [Decoder; 3] = [Funnel.into(), Auto::default().into(), Sieve.into()];
+    let expected = Viterbi.decode(lattice, &mut Scratch::new()).map(|answer| answer.paths);
+    let several = Viterbi.decode_kbest(lattice, 4, &mut Scratch::new()).map(|answer| answer.paths);
+    let scores = |paths: &[kbest::Path<S>]| paths.iter().map(|path| path.score).collect::<Vec<_>>();
+    for decoder in decoders {
+        let found = decoder.decode(lattice, &mut Scratch::new()).map(|answer| answer.paths);
+        assert_eq!(found, expected, "{} {place}", decoder.name());
+        if decoder.name() != "sieve" {
+            let found = decoder.decode_kbest(lattice, 4, &mut Scratch::new()).map(|answer| answer.paths);
+            let (found, several) = (found.as_deref().map(scores), several.as_deref().map(scores));
+            assert_eq!(found, several, "{} {place}", decoder.name());
+        }
+    }
+}
+
+fn many_labels<S: Float>(seed: u64, rounds: usize) {
+    let random = &mut Random::new(seed);
+    for round in 0..rounds {
+        let labels = [449, 512, 513, 520 + random.below(80)][random.below(4)];
+        let positions = 2 + random.below(5);
+        let look = Look::any(random);
+        let border = Look { forbidden: look.forbidden.min(5), ..look }; // most labels are possible
+        let edges = look.edges::<S>(random, labels, positions);
+        let nodes: Vec<S> = (0..positions)
+            .flat_map(|_| {
+                let strength = [0.3, 10.0, 15.0, 20.0][random.below(4)];
+                border.row::<S>(random, labels, strength)
+            })
+            .collect();
+        let mut lattice = Lattice::new(nodes, &edges).unwrap();
+        if random.below(2) == 0 {
+            let [start, end] = [0, 1].map(|_| border.row::<S>(random, labels, 2.0));
+            lattice = lattice.with_start(start).unwrap().with_end(end).unwrap();
+        }
+        compare(&lattice, &format!("round {round} of {seed}: {labels} labels, {positions} positions"));
+    }
+}
+
+#[test]
+fn blocks_of_many_labels_hide_nothing() {
+    many_labels::<f32>(1, 200);
+    many_labels::<f64>(2, 100);
+}
+
+/// Bounds on blocks follow when edges change.
+#[test]
+fn blocks_follow_changes() {
+    let random = &mut Random::new(3);
+    for round in 0..8 {
+        let (labels, look) = (500, Look { whole: true, forbidden: 5 });
+        let mut edges = loop {
+            let edges = look.edges::<f32>(random, labels, 5);
+            if edges.matrices() == 1 {
+                break edges;
+            }
+        };
+        for step in 0..12 {
+            let nodes = look.row::<f32>(random, 5 * labels, 15.0);
+            compare(&Lattice::new(nodes, &edges).unwrap(), &format!("round {round}, step {step}"));
+            for _ in 0..40 {
+                let (p, y) = (random.below(labels) as u32, random.below(labels) as u32);
+                let score = [80.0, 2.0, -5.0, f32::NEG_INFINITY][random.below(4)];
+                edges.set(p, y, score).unwrap();
+            }
+        }
+    }
+}
