@@ -14,6 +14,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many entries are sampled to guess the typical edge.
 const SAMPLE: usize = 4096;
@@ -26,9 +27,16 @@ const FEW_EXCEPTIONS: usize = 16;
 /// column.
 const COLUMNS_AT_HAND: usize = 512;
 
-/// With more labels than this, walking down a column costs little compared with the pass that needs it, and a second
-/// copy of the matrix costs much memory.
+/// With more labels than this, a second copy of the matrix takes so long to make that columns are collected, until so many were
+/// requested that it would have been worth it: one for every four labels.
 const COLUMNS_UP_TO: usize = 1024;
+const WORTH_A_COPY: usize = 4;
+
+/// With more labels than this, a second copy of the matrix costs too much memory: more than 16 MiB in single precision.
+const COLUMNS_ON_REQUEST: usize = 2048;
+
+/// The side of the squares in which a matrix is transposed.
+const SQUARE: usize = 16;
 
 /// With more labels than this, the products of forward-backward take longer than its exponentials.
 const LINEAR_UP_TO: usize = 256;
@@ -41,7 +49,8 @@ pub struct DenseEdges<S: Float> {
     stride: usize,
     pub(super) bounds: MatrixBounds<S>,
     blocks: BlockMaxima<S>,
-    columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_UP_TO labels
+    columns: OnceLock<AlignedVec<S>>, // the transposed matrix, for up to COLUMNS_ON_REQUEST labels
+    collected: AtomicUsize,           // columns read without it
     exceptions: usize,                // edges that differ from the typical one
     sparse: OnceLock<SparseEdges<S>>,
     forward: OnceLock<DenseFactors<S>>,
@@ -79,6 +88,7 @@ impl<S: Float> DenseEdges<S> {
             bounds,
             blocks,
             columns: OnceLock::new(),
+            collected: AtomicUsize::new(0),
             exceptions,
             sparse: OnceLock::new(),
             forward: OnceLock::new(),
@@ -144,9 +154,15 @@ impl<S: Float> DenseEdges<S> {
 
     fn transposed(&self) -> AlignedVec<S> {
         let mut columns = AlignedVec::filled(self.labels * self.stride, S::FORBIDDEN);
-        for p in 0..self.labels {
-            for (y, &w) in self.padded_row(p)[..self.labels].iter().enumerate() {
-                columns[y * self.stride + p] = w;
+        // Square by square: of each, both sides stay in the nearest cache.
+        for first in (0..self.labels).step_by(SQUARE) {
+            for corner in (0..self.labels).step_by(SQUARE) {
+                let past = self.labels.min(corner + SQUARE);
+                for p in first..self.labels.min(first + SQUARE) {
+                    for (y, &w) in (corner..).zip(&self.padded_row(p)[corner..past]) {
+                        columns[y * self.stride + p] = w;
+                    }
+                }
             }
         }
         columns
@@ -236,8 +252,11 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
         if self.labels > COLUMNS_AT_HAND && few_exceptions {
             return self.as_sparse().column(t, y, buffer);
         }
-        if self.labels > COLUMNS_UP_TO {
-            return super::edges::collect_column(self, self.labels, t, y, buffer);
+        if self.labels > COLUMNS_UP_TO && self.columns.get().is_none() {
+            let often = WORTH_A_COPY * self.collected.fetch_add(1, Ordering::Relaxed) >= self.labels;
+            if !often || self.labels > COLUMNS_ON_REQUEST {
+                return super::edges::collect_column(self, self.labels, t, y, buffer);
+            }
         }
         let columns = self.columns.get_or_init(|| self.transposed());
         &columns[y * self.stride..(y + 1) * self.stride]

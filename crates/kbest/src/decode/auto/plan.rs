@@ -37,18 +37,21 @@ const FARTHER: [(usize, usize); 2] = [(16 << 20, 3), (2 << 20, 2)];
 const SPREAD_FACTOR: usize = 3;
 const COMPUTED_FACTOR: usize = 4;
 
-/// The cost per position of each further path after the forward pass of `recursive-enumeration`, that of each path beside, and
-/// that of the first one per position (measured, roughly: the first is 26 nanoseconds).
-const PATH_STEPS: usize = 30;
-const STEPS_PER_PATH: usize = 600;
-const SECOND_PATH_STEPS: usize = 600;
-
 /// The funnel may lose one part in this many of the time of the fallback before it has to look ahead, and looking may
 /// cost twice as much again.
 const LOSS_SHARE: usize = 40;
 
 /// So many easy positions are paid for up front.
 const EASY: usize = 8;
+
+/// Or fewer, down to two, so that they take no more than one part in this many of the least time of the fallback.
+const SHORT_SHARE: usize = 6;
+
+/// From this many labels on, a look ahead is worth its time even in short sequences.
+const MANY_LABELS: usize = 1024;
+
+/// One part in this many of what further paths cost may be spent on the best one.
+const FURTHER_SHARE: usize = 4;
 
 /// With more ways than this for each path and position, most paths are equally good.
 const TIES: usize = 64;
@@ -194,18 +197,27 @@ impl Facts {
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
                 let each = self.usual_exceptions;
-                let least = (8 * vectors + 60 + 20 * each).min(most);
+                let least = (12 * vectors + 100 + 20 * each).min(most);
                 Alternative { least, per_row: 3 * each / 2 + 2, most }
             }),
             ForwardPass::Sieve => {
                 (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
                     let most = self.simd_steps() + self.simd_steps() / 16;
                     let blocks = Blocks::of(self.labels).count;
-                    let least = (blocks * (vectors + 35) + 7 * vectors + 60).min(most);
+                    let least = (blocks * (vectors + 50) + 10 * vectors + 120).min(most);
                     Alternative { least, per_row: vectors + vectors / 4, most }
                 })
             }
         }
+    }
+
+    /// What all paths after the first cost per position with `recursive-enumeration`, after the forward pass. (Measured, roughly,
+    /// over forty families: a quarter of them costs less.)
+    fn further_steps(&self) -> usize {
+        let Some(paths) = self.k.checked_sub(1).filter(|&paths| paths > 0) else { return 0 };
+        let labels = self.labels;
+        let each = 24 + labels / 64 + labels.saturating_add(500).min(1200) / self.positions.max(1);
+        each.saturating_mul(paths).saturating_add(500).saturating_add(labels).saturating_add(labels / 4)
     }
 
     /// Whether edges are a matrix that is read in no time.
@@ -218,15 +230,19 @@ impl Facts {
         few_labels(self.level)
     }
 
-    /// Whether the funnel may pay off, if something else costs this much at least.
+    /// Whether the funnel may pay off, if something else costs this much.
     fn may_open(&self, cost: Alternative) -> bool {
         let small = match self.level {
             _ if self.matrix_bytes.is_none() || self.k > 1 => OPENED_LISTED,
             Level::Scalar => FEW_LABELS_SCALAR,
             _ => OPENED,
         };
-        // Where most labels cannot follow each other, those that look best lead nowhere.
-        self.labels >= small && !self.base_forbidden && cost.least > 3 * funnel::least_cost(self.labels) / 2
+        let least = funnel::least_cost(self.labels);
+        match self.base_forbidden {
+            // Where most labels cannot follow each other, those that look best often lead nowhere.
+            true => self.k == 1 && self.labels >= small && cost.least > EASY * least,
+            false => self.labels >= small && cost.least > 3 * least / 2,
+        }
     }
 }
 
@@ -356,31 +372,36 @@ impl Plan {
         let slow = || Alternative::always(LANES * facts.simd_steps());
         let forward =
             if fallback == Engine::Viterbi { slow() } else { chosen.map_or_else(slow, |(_, cost)| cost) };
-        let further = match facts.k {
-            1 => 0,
-            k => {
-                let each = PATH_STEPS + STEPS_PER_PATH / facts.positions.max(1);
-                each.saturating_mul(k.saturating_sub(1)).saturating_add(SECOND_PATH_STEPS)
-            }
-        };
+        let further = facts.further_steps();
         let cost = forward.plus(further);
         let steps = facts.positions.saturating_sub(1);
         let share = cost.least.saturating_mul(steps) / LOSS_SHARE;
         let funnel = engines.funnel && (facts.may_open(cost) || fallback == Engine::Viterbi);
+        // Other paths take time after the best one, with either, so the search for that may not cost much more than a forward pass.
+        let cost = forward.plus(further / FURTHER_SHARE);
+        let later = further.saturating_mul(facts.positions);
+        let ways = TIES.saturating_mul(facts.k.saturating_add(facts.positions));
         let budget = if facts.exceptions.is_none() {
             // A look at edges that are computed is a large part of reading them.
             Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
+                .for_several(later, usize::MAX)
+        } else if facts.base_forbidden {
+            // A look ahead does not tell.
+            let left = share.max(cost.least / 4);
+            Budget::new(left, cost, left.max(cost.least / 2), None).for_several(later, ways)
         } else {
-            let easy = EASY * funnel::least_cost(facts.labels);
+            let each = funnel::least_cost(facts.labels);
+            let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE).clamp(2 * each, EASY * each);
+            // With many labels, the least that it costs says little about what it costs.
+            let looks = usize::from(facts.labels >= MANY_LABELS);
             let (left, most, looks) = match cost.per_row {
                 // What it costs is known, and a look is little beside it.
                 0 => (easy.min(cost.least / 2), 0, 1),
-                _ => (easy.min(cost.least.saturating_mul(2)), cost.least.saturating_mul(4), 0),
+                _ => (easy.min(cost.least.saturating_mul(2)), cost.least.saturating_mul(4), looks),
             };
             let (left, most) = (left.max(share), most.max(left).max(share));
             let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
-            Budget::new(left, cost, most, Some(looks))
-                .with_ways(TIES.saturating_mul(facts.k.saturating_add(facts.positions)))
+            Budget::new(left, cost, most, Some(looks)).for_several(later, ways)
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
@@ -429,11 +450,11 @@ impl fmt::Display for Plan {
                     engine.name(),
                     engine.reason()
                 )?;
-                let share = if self.budget.looks.is_some() { "what" } else { "a third of what" };
+                let share = if exceptions.is_some() { "what" } else { "a third of what" };
                 writeln!(
                     f,
-                    "Its budget is a fortieth of the least time of `{fallback}` up front, or a few easy positions, plus {share} that \
-                     decoder takes at least for each position done."
+                    "Its budget is a small part of the least time of `{fallback}` up front, plus {share} that decoder takes at \
+                     least for each position done."
                 )?;
                 if self.budget.looks.is_some() {
                     writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;

@@ -32,6 +32,8 @@ pub(crate) struct Budget {
     pub(crate) most: usize,
     /// When it is used up, at how many positions to look; with none, the present one tells. Nothing if that is the end.
     pub(crate) looks: Option<usize>,
+    /// What is added when the best path is found, for the others.
+    pub(crate) later: usize,
     /// Most ways between labels to keep for several paths.
     pub(crate) ways: usize,
     /// Number of positions begun when a hard one was last paid for.
@@ -50,12 +52,12 @@ impl Budget {
         most: usize,
         looks: Option<usize>,
     ) -> Self {
-        Budget { left, alternative, most, looks, ways: usize::MAX, paid_for: 0, saved: 0 }
+        Budget { left, alternative, most, looks, later: 0, ways: usize::MAX, paid_for: 0, saved: 0 }
     }
 
-    /// The same with another number of ways.
-    pub(crate) const fn with_ways(self, ways: usize) -> Self {
-        Budget { ways, ..self }
+    /// The same for several paths.
+    pub(crate) const fn for_several(self, later: usize, ways: usize) -> Self {
+        Budget { later, ways, ..self }
     }
 
     /// Adds what a position may cost.
@@ -81,6 +83,8 @@ impl Budget {
 pub(super) const LOOK_COST: usize = 60;
 /// One vector in a pass over the labels.
 pub(super) const PASS_COST: usize = 2;
+/// One vector of the edges of an opened label.
+pub(super) const ROW_COST: usize = 1;
 /// One label whose score is computed.
 pub(super) const LABEL_COST: usize = 12;
 /// One edge looked up for it.

@@ -13,7 +13,7 @@
 //! few operations on bounds by block, and one pass per block that matters; with the edges of trained models two of thirty do.
 //! **When not.** Few blocks, or many opened labels before: see [`super::passes`].
 
-use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, Stop};
+use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
 use super::passes::{as_slice, border, largest_ways_out};
 use super::search::{Memory, Search};
 use crate::decode::Tally;
@@ -67,7 +67,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let ByBlock { floor, rest, read } =
             S::select_by_block(origins, floor_before, targets, floor, gain.unwrap_or(S::ZERO), selected);
         self.tally.edges(read * opened);
-        let passes = PASS_COST * (labels + read * (1 + opened)).div_ceil(LANES);
+        let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * (read * opened).div_ceil(LANES);
         let selected = LABEL_COST * self.memory.selected.len();
         self.spend(LOOK_COST + passes + selected)?;
         Ok((!floor.is_forbidden()).then_some((floor, rest)))

@@ -7,7 +7,7 @@
 //!
 //! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
 
-use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, Stop};
+use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
 use super::layers::Layers;
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
@@ -79,7 +79,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             S::max_plus_row(values, entry.alpha, &row[..labels]);
         }
         self.tally.edges(opened as usize * labels);
-        self.spend(PASS_COST * opened as usize * labels.div_ceil(LANES))?;
+        self.spend(ROW_COST * opened as usize * labels.div_ceil(LANES))?;
         Ok(Source::Gathered)
     }
 

@@ -91,6 +91,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.budget.add_position();
         }
         self.budget.release();
+        self.budget.left = self.budget.left.saturating_add(std::mem::take(&mut self.budget.later));
         Ok(())
     }
 
@@ -129,10 +130,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if ahead > anew {
             return Err(Stop::OverBudget);
         }
-        // Part of what would be saved, because the look may be wrong; and enough for a position at which all labels compete, if that
-        // would cost the alternative more than usual, too.
+        // Part of what would be saved, because the look may be wrong; and something for a position at which all labels compete, if
+        // that would cost the alternative more than usual, too.
         let Alternative { least, most, .. } = self.budget.alternative;
-        self.budget.left = if most > least { (anew - ahead) / 2 + most / 2 } else { anew / 4 };
+        self.budget.left =
+            if most > least { (anew - ahead) / 2 + (most / 2).min(anew / 4) } else { anew / 4 };
         self.budget.most = self.budget.most.max(self.budget.left);
         Ok(())
     }

@@ -96,5 +96,5 @@ fn likely_cost(labels: usize, may: usize, blocked: usize) -> usize {
     // Few labels before are all compared; with many, the best ones soon settle the matter.
     let comparisons = may * (10 * may).min(125 + 3 * labels / 2);
     let sent_back = (blocked * (blocked + 1) / 2).saturating_mul(190 + labels / 3);
-    (125 + 3 * vectors + 2 * may * vectors + comparisons).saturating_add(sent_back)
+    (125 + 3 * vectors + may * vectors + comparisons).saturating_add(sent_back)
 }
