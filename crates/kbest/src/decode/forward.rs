@@ -47,7 +47,7 @@ impl<S: Float> HeadStart<S> {
         let maxima = matrix.block_maxima();
         (0..maxima.blocks().count).all(|block| {
             let most = S::max_of_sum(&self.others, maxima.of_block(block));
-            exceed(&values[maxima.blocks().labels_in(block..block + 1)], most)
+            exceed(&values[maxima.blocks().labels_in(block)], most)
         })
     }
 }

@@ -131,7 +131,7 @@ fn open<S: Float>(
     let kept = &mut many.kept;
     let pruned = match plan.first {
         Some(Engine::Funnel) => {
-            let budget = plan.budget.for_several(plan.budget.later, usize::MAX); // how many paths will be wanted is not known
+            let budget = plan.budget.with_ways(usize::MAX); // how many paths will be wanted is not known
             funnel::keep_within(lattice, edges, margin, budget, search, kept, tally)
         }
         _ => Err(Stop::OverBudget),

@@ -146,7 +146,7 @@ impl<S: Float> Passes<S> {
         }
         let mut read = 0;
         for (i, block) in guess.blocks.iter_mut().enumerate() {
-            let (into, columns) = (maxima.of_block(i), maxima.blocks().labels_in(i..i + 1));
+            let (into, columns) = (maxima.of_block(i), maxima.blocks().labels_in(i));
             let past = if columns.end == labels { stride } else { columns.end };
             let values = &mut out[columns.start..past];
             let mut taken = 0;
@@ -259,7 +259,7 @@ pub(super) fn rows_needed<S: Float>(
 ) -> usize {
     let maxima = edges.block_maxima();
     let block = i % maxima.blocks().count;
-    let (into, columns) = (maxima.of_block(block), maxima.blocks().labels_in(block..block + 1));
+    let (into, columns) = (maxima.of_block(block), maxima.blocks().labels_in(block));
     let values = &mut values[..columns.len()];
     values.fill(S::FORBIDDEN);
     let mut limit = highest_of_sample(alpha, into);

@@ -46,7 +46,7 @@ pub struct Targets<'a, S> {
     pub(crate) node: &'a [S],
     /// What each label gains at most afterwards.
     pub(crate) way_out: &'a [S],
-    /// Bounds on that, one per block, padded to whole vectors with minus infinity.
+    /// Bounds on that, one per block, padded to whole vectors.
     pub(crate) block_way_out: &'a [S],
     /// Labels in each block but the last.
     pub(crate) width: usize,
@@ -107,16 +107,21 @@ pub(super) mod scalar {
         let count = targets.check(origins);
         let Targets { node, way_out, block_way_out, width } = targets;
         let value = |y: usize| largest_sum(origins, |origin| origin.row[y]);
-        let values: Vec<S> = (0..count).map(|b| largest_sum(origins, |origin| origin.bounds[b])).collect();
-        let mut nodes = vec![S::FORBIDDEN; count];
-        block_maxima(&mut nodes, node, width);
-        let mut read = 0;
+        let (mut values, mut nodes) = ([S::FORBIDDEN; MOST_BLOCKS], [S::FORBIDDEN; MOST_BLOCKS]);
+        for (b, value) in values[..count].iter_mut().enumerate() {
+            *value = largest_sum(origins, |origin| origin.bounds[b]);
+        }
+        block_maxima(&mut nodes[..count], node, width);
+        let (mut read, given) = (0, floor.is_some());
         let floor = floor.unwrap_or_else(|| {
             let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(values[b] + nodes[b]));
             let best = (0..count).find(|&b| values[b] + nodes[b] >= most).unwrap_or(0);
             read = targets.around(best).len();
             targets.around(best).fold(S::FORBIDDEN, |most, y| most.larger(value(y) + node[y])) + gain
         });
+        if floor.is_forbidden() && !given {
+            return ByBlock { floor, rest: floor, read };
+        }
         let mut rest = S::FORBIDDEN;
         for b in 0..count {
             let bound = values[b].larger(least) + nodes[b];
@@ -186,7 +191,10 @@ pub(super) mod vector {
         gain: V::Element,
         found: &mut Vec<u32>,
     ) -> ByBlock<V::Element> {
-        const { assert!(V::LANES <= MOST_LANES && MOST_LANES == LANES) };
+        const {
+            assert!(LANES.is_multiple_of(V::LANES) && LANES == MOST_LANES);
+            assert!(MOST_BLOCKS.is_multiple_of(LANES) && MOST_BLOCKS < 64);
+        };
         let lanes = V::LANES;
         let count = targets.check(origins);
         let Targets { node, way_out, block_way_out, width } = targets;
@@ -194,7 +202,8 @@ pub(super) mod vector {
         let forbidden = V::Element::FORBIDDEN;
         let (mut values, mut nodes) = ([forbidden; MOST_BLOCKS], [forbidden; MOST_BLOCKS]);
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
-        // Rows are at least as long as the nodes, which are at least a vector long.
+        // Rows are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
+        // fit after the list, and a vector's lanes after them.
         unsafe {
             block_maxima::<V>(&mut nodes[..count], node, width);
             for origin in origins {
@@ -204,7 +213,7 @@ pub(super) mod vector {
                     value.larger(V::load(values.as_ptr().add(b))).store(values.as_mut_ptr().add(b));
                 }
             }
-            let mut read = 0;
+            let (mut read, given) = (0, floor.is_some());
             let floor = match floor {
                 Some(floor) => floor,
                 None => {
@@ -231,6 +240,9 @@ pub(super) mod vector {
                     most.largest_lane() + gain
                 }
             };
+            if floor.is_forbidden() && !given {
+                return ByBlock { floor, rest: floor, read };
+            }
             let (least, threshold) = (V::splat(least), V::splat(floor));
             let mut rest = V::splat(forbidden);
             let mut matter = 0u64;
@@ -282,7 +294,7 @@ pub(super) mod vector {
     /// One vector of the sums of two rows.
     ///
     /// # Safety
-    /// A vector must fit at `b`.
+    /// A vector must fit at `at` in both.
     #[inline(always)]
     unsafe fn sum_at<V: Vector>(a: &[V::Element], b: &[V::Element], at: usize) -> V {
         // SAFETY: as the caller promises.

@@ -122,7 +122,8 @@ kernels! {
 
     /// The same for the values that some origins lead to, `max over origins of (score + row[y])`, and with fewer reads: only from
     /// blocks whose bounds reach the threshold, while the bound of any other stands for its labels. The threshold is the
-    /// floor if there is one, else `gain` more than the largest value, with its node, in the block that promises most. Returns it, with
+    /// floor if there is one, else `gain` more than the largest value, with its node, in the block that promises most; if that is
+    /// forbidden, nothing is selected. Returns it, with
     /// the largest value or bound of the other labels.
     ///
     /// # Panics

@@ -2,8 +2,8 @@
 //!
 //! A bound for a whole row says little about the few labels of one block, where its largest edge may be far smaller. With
 //! bounds by block, a decoder that fills one block of scores at a time leaves out most rows ([`crate::decode::Sieve`]), and one
-//! that looks for a few labels leaves out most blocks ([`crate::decode::Funnel`]). **Memory.** Two scores for every 64 edges, or
-//! fewer.
+//! that looks for a few labels leaves out most blocks ([`crate::decode::Funnel`]). **Memory.** A score for every 64 edges, or fewer; two with many
+//! labels.
 
 use super::bounds::Change;
 use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
@@ -12,6 +12,9 @@ use std::ops::Range;
 /// The least width of a block: four of the widest vectors in single precision. (In a simulation with 1,500 labels, blocks of twice
 /// the width needed half as many edges again.)
 const LEAST_WIDTH: usize = 64;
+
+/// With fewer blocks than this, nothing is left out by label, and maxima are not kept that way.
+pub(crate) const LEAST_BY_LABEL: usize = 14;
 
 /// All labels, divided into blocks of one width; the last may be smaller.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +30,10 @@ impl Blocks {
         Blocks { labels, width, count: labels.div_ceil(width) }
     }
 
-    /// The labels of some blocks in a row.
+    /// The labels of a block.
     #[inline(always)]
-    pub(crate) fn labels_in(&self, blocks: Range<usize>) -> Range<usize> {
-        blocks.start * self.width..self.labels.min(blocks.end * self.width)
+    pub(crate) fn labels_in(&self, block: usize) -> Range<usize> {
+        block * self.width..self.labels.min((block + 1) * self.width)
     }
 
     /// The largest score of each block, padded with minus infinity.
@@ -54,7 +57,7 @@ impl Blocks {
 pub(crate) struct BlockMaxima<S: Float> {
     blocks: Blocks,
     by_block: AlignedVec<S>, // then by the label that an edge leaves; padded with minus infinity
-    by_label: AlignedVec<S>, // the same, by the label that an edge leaves, then by block; padded likewise
+    by_label: AlignedVec<S>, // the same, by the label that an edge leaves, then by block, padded likewise; empty with few blocks
 }
 
 impl<S: Float> BlockMaxima<S> {
@@ -62,7 +65,8 @@ impl<S: Float> BlockMaxima<S> {
     pub(super) fn new(labels: usize) -> Self {
         let blocks = Blocks::of(labels);
         let by_block = AlignedVec::filled(blocks.count * padded(labels), S::FORBIDDEN);
-        let by_label = AlignedVec::filled(padded(blocks.count) * labels, S::FORBIDDEN);
+        let by_label = if blocks.count < LEAST_BY_LABEL { 0 } else { padded(blocks.count) * labels };
+        let by_label = AlignedVec::filled(by_label, S::FORBIDDEN);
         BlockMaxima { blocks, by_block, by_label }
     }
 
@@ -76,17 +80,19 @@ impl<S: Float> BlockMaxima<S> {
         &self.by_block[block * padded(self.blocks.labels)..][..self.blocks.labels]
     }
 
-    /// By block, the largest edge into it from a label; padded with minus infinity.
+    /// By block, the largest edge into it from a label; padded with minus infinity. Nothing if there are few blocks.
     #[inline(always)]
-    pub(crate) fn of_label(&self, p: usize) -> &[S] {
+    pub(crate) fn of_label(&self, p: usize) -> Option<&[S]> {
         let count = padded(self.blocks.count);
-        &self.by_label[p * count..][..count]
+        self.by_label.get(p * count..(p + 1) * count)
     }
 
     fn set(&mut self, p: usize, block: usize, maximum: S) {
         let Blocks { labels, count, .. } = self.blocks;
         self.by_block[block * padded(labels) + p] = maximum;
-        self.by_label[p * padded(count) + block] = maximum;
+        if let Some(by_label) = self.by_label.get_mut(p * padded(count) + block) {
+            *by_label = maximum;
+        }
     }
 
     /// Sets the edges that leave label `p`, and returns the largest of them.
@@ -105,11 +111,11 @@ impl<S: Float> BlockMaxima<S> {
     pub(super) fn follow(&mut self, change: Change<S>, row: &[S]) {
         let Change { p, y, old, new } = change;
         let block = self.blocks.block_of(y);
-        let before = self.of_label(p)[block];
+        let before = self.of_block(block)[p];
         if new >= before {
             self.set(p, block, new);
         } else if old == before {
-            self.set(p, block, S::largest(&row[self.blocks.labels_in(block..block + 1)]));
+            self.set(p, block, S::largest(&row[self.blocks.labels_in(block)]));
         }
     }
 }

@@ -142,7 +142,7 @@ impl<S: Float> MatrixBounds<S> {
         let blocks = Blocks::of(self.row.len());
         let block = blocks.block_of(p);
         self.row_blocks[block] = maximum_after(self.row_blocks[block], before, self.row[p], || {
-            S::largest(&self.row[blocks.labels_in(block..block + 1)])
+            S::largest(&self.row[blocks.labels_in(block)])
         });
         self.largest = maximum_after(self.largest, before, self.row[p], || S::largest(&self.row));
         self.smallest_row.follow(before, &self.row, p);

@@ -244,7 +244,7 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
 
     #[inline(always)]
     fn row_in_blocks(&self, _: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
-        Some(RowInBlocks { row: self.padded_row(p), bounds: self.blocks.of_label(p) })
+        Some(RowInBlocks { row: self.padded_row(p), bounds: self.blocks.of_label(p)? })
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
@@ -253,8 +253,8 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
             return self.as_sparse().column(t, y, buffer);
         }
         if self.labels > COLUMNS_UP_TO && self.columns.get().is_none() {
-            let often = WORTH_A_COPY * self.collected.fetch_add(1, Ordering::Relaxed) >= self.labels;
-            if !often || self.labels > COLUMNS_ON_REQUEST {
+            let often = || WORTH_A_COPY * self.collected.fetch_add(1, Ordering::Relaxed) >= self.labels;
+            if self.labels > COLUMNS_ON_REQUEST || !often() {
                 return super::edges::collect_column(self, self.labels, t, y, buffer);
             }
         }

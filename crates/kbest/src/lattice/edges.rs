@@ -579,7 +579,7 @@ mod tests {
     /// Kept rows, and rows with too many labels to be kept, reflect changes.
     #[test]
     fn sparse_rows_are_whole() {
-        for labels in [40, 1024, 1025] {
+        for labels in [40, 2048, 2049] {
             let mut edges =
                 Edges::sparse(labels, -1.0f32, &[0, 0, 39], &[3, 39, 1], &[1.0, 2.0, 3.0]).unwrap();
             let mut buffer = vec![9.0; labels + 16];

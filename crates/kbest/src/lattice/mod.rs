@@ -57,7 +57,7 @@ pub use held::Held;
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;
 
-pub(crate) use blocks::Blocks;
+pub(crate) use blocks::{Blocks, LEAST_BY_LABEL};
 pub(crate) use degenerate::Ranking;
 pub(crate) use edges::with_edges;
 pub(crate) use potentials::{ClassFactors, DenseFactors, LinearFactors, SparseFactors};

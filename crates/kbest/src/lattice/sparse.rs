@@ -26,8 +26,9 @@ use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
 
 /// Up to this many labels, rows that were requested are kept whole: few rows are requested often, and all of them take
-/// at most 16 MiB in single precision. (Measured with taggers: this saves a fifth of all their time at 319 and 851
-/// labels, a twenty-fifth at 1,712.)
+/// at most 16 MiB in single precision, per matrix. (Measured with taggers: this saves a fifth of all their time at 319 and 851
+/// labels, a twenty-fifth at 1,712; and only rows that are kept can be looked at block by block, which takes a third of the
+/// funnel's time at 1,738.)
 pub(crate) const KEPT_WHOLE: usize = 1 << 11;
 
 /// Base values and exceptions, shared by all positions.
@@ -41,8 +42,7 @@ pub struct SparseEdges<S: Float> {
     beyond: Option<Beyond<S>>,
     pub(super) bounds: MatrixBounds<S>,
     blocks: Blocks,
-    block_bounds: OnceLock<AlignedVec<S>>, // by label, then by block, padded; made when first requested
-    bitmap: OnceLock<Option<Bitmap>>,      // made at the first look-up of a single pair
+    bitmap: OnceLock<Option<Bitmap>>, // made at the first look-up of a single pair
     whole_rows: OnceLock<Vec<OnceLock<AlignedVec<S>>>>, // L, each row made when first requested; or empty
     forward: OnceLock<SparseFactors>,
     backward: OnceLock<SparseFactors>,
@@ -136,7 +136,6 @@ impl<S: Float> SparseEdges<S> {
             beyond: None,
             bounds,
             blocks: Blocks::of(labels),
-            block_bounds: OnceLock::new(),
             bitmap: OnceLock::new(),
             whole_rows: OnceLock::new(),
             forward: OnceLock::new(),
@@ -182,14 +181,9 @@ impl<S: Float> SparseEdges<S> {
         }
         let whole_rows = self.whole_rows.get_mut().map_or(&mut [][..], Vec::as_mut_slice);
         if let Some(row) = whole_rows.get_mut(p).and_then(OnceLock::get_mut) {
-            row[y] = new;
-        }
-        if self.block_bounds.get().is_some() {
+            row[y] = if list { new } else { self.base.at(p, y) }; // equal, but zero has two signs
             let block = self.blocks.block_of(y);
-            let bound = self.block_bound(p, block);
-            if let Some(bounds) = self.block_bounds.get_mut() {
-                bounds[p * padded(self.blocks.count) + block] = bound;
-            }
+            row[padded(self.labels) + block] = S::largest(&row[self.blocks.labels_in(block)]);
         }
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         self.bounds.follow(change, &maxima);
@@ -241,35 +235,28 @@ impl<S: Float> SparseEdges<S> {
                 self.base.add_to_column(i, from, beyond.columns.list(i).1, scores);
             }
         }
+        self.whole_rows.take();
+        self.forward.take();
+        self.backward.take();
         if !finite {
             return Err(sum_is_not_finite());
         }
         let maxima = SparseMaxima { base: &self.base, rows: &self.rows, columns: &self.columns };
         self.bounds.renew(&maxima);
-        self.whole_rows.take();
-        self.block_bounds.take();
-        self.forward.take();
-        self.backward.take();
         Ok(())
     }
 
-    /// A bound on the edges from label `p` into a block. The largest base score of the row stands for all of them.
-    fn block_bound(&self, p: usize, block: usize) -> S {
-        let labels = self.blocks.labels_in(block..block + 1);
-        let (to, scores) = self.leaving(p);
-        let [first, past] = [labels.start, labels.end].map(|end| to.partition_point(|&y| (y as usize) < end));
-        S::largest(&scores[first..past]).larger(self.base.row(p).largest())
-    }
-
-    /// A row that is kept whole, made when first requested.
+    /// A row that is kept whole, made when first requested: the edges, padded, then the largest of each block, padded likewise.
     #[inline]
     fn whole_row(&self, p: usize) -> Option<&[S]> {
         let kept = if self.labels <= KEPT_WHOLE { self.labels } else { 0 };
         let row = self.whole_rows.get_or_init(|| vec![OnceLock::new(); kept]).get(p)?;
         Some(row.get_or_init(|| {
-            let mut row = AlignedVec::default();
-            row.resize_for_overwrite(padded(self.labels));
-            self.spread(self.base.row(p), self.leaving(p), &mut row);
+            let (mut row, length) = (AlignedVec::default(), padded(self.labels));
+            row.resize_for_overwrite(length + padded(self.blocks.count));
+            self.spread(self.base.row(p), self.leaving(p), &mut row[..length]);
+            let maxima = self.blocks.maxima(&row);
+            row[length..].copy_from_slice(&maxima);
             row
         }))
     }
@@ -434,23 +421,15 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
 
     fn row<'b>(&'b self, _: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
         match self.whole_row(p) {
-            Some(row) => row,
+            Some(row) => &row[..padded(self.labels)],
             None => self.spread(self.base.row(p), self.leaving(p), buffer),
         }
     }
 
     #[inline]
     fn row_in_blocks(&self, _: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
-        let row = self.whole_row(p)?;
-        let stride = padded(self.blocks.count);
-        let bounds = self.block_bounds.get_or_init(|| {
-            let mut bounds = AlignedVec::filled(self.labels * stride, S::FORBIDDEN);
-            for p in 0..self.labels {
-                (0..self.blocks.count).for_each(|b| bounds[p * stride + b] = self.block_bound(p, b));
-            }
-            bounds
-        });
-        Some(RowInBlocks { row, bounds: &bounds[p * stride..][..stride] })
+        let (row, bounds) = self.whole_row(p)?.split_at(padded(self.labels));
+        Some(RowInBlocks { row, bounds })
     }
 
     fn column<'b>(&'b self, _: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {

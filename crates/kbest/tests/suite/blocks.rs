@@ -93,7 +93,8 @@ fn compare<S: Float>(lattice: &Lattice<'_, S>, place: &str) {
 fn many_labels<S: Float>(seed: u64, rounds: usize) {
     let random = &mut Random::new(seed);
     for round in 0..rounds {
-        let labels = [449, 512, 513, 520 + random.below(80)][random.below(4)];
+        let labels = [833, 897, 900 + random.below(80), 1025, 2100][random.below(5)];
+        let labels = if round % 8 == 0 { labels } else { labels.min(980) }; // more take long
         let positions = 2 + random.below(5);
         let look = Look::any(random);
         let border = Look { forbidden: look.forbidden.min(5), ..look }; // most labels are possible
@@ -115,8 +116,8 @@ fn many_labels<S: Float>(seed: u64, rounds: usize) {
 
 #[test]
 fn blocks_of_many_labels_hide_nothing() {
-    many_labels::<f32>(1, 200);
-    many_labels::<f64>(2, 100);
+    many_labels::<f32>(1, 150);
+    many_labels::<f64>(2, 60);
 }
 
 /// Bounds on blocks follow when edges change.
@@ -124,7 +125,7 @@ fn blocks_of_many_labels_hide_nothing() {
 fn blocks_follow_changes() {
     let random = &mut Random::new(3);
     for round in 0..8 {
-        let (labels, look) = (500, Look { whole: true, forbidden: 5 });
+        let (labels, look) = (850, Look { whole: true, forbidden: 5 });
         let mut edges = loop {
             let edges = look.edges::<f32>(random, labels, 5);
             if edges.matrices() == 1 {

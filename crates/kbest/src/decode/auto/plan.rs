@@ -41,10 +41,9 @@ const COMPUTED_FACTOR: usize = 4;
 /// cost twice as much again.
 const LOSS_SHARE: usize = 40;
 
-/// So many easy positions are paid for up front.
+/// So many easy positions are paid for up front; or fewer, down to two, if they would take more than one part in so many of the least
+/// time of the fallback.
 const EASY: usize = 8;
-
-/// Or fewer, down to two, so that they take no more than one part in this many of the least time of the fallback.
 const SHORT_SHARE: usize = 6;
 
 /// From this many labels on, a look ahead is worth its time even in short sequences.
@@ -100,28 +99,19 @@ impl Facts {
             Some(_) => 0,
             None => edges.class_scores().len(),
         };
-        let class_pairs = match lattice.edges().shape() {
-            Shape::Sparse(edges) => pairs_in(edges),
+        let most_of_lists = |count: &dyn Fn(&SparseEdges<S>) -> usize| match lattice.edges().shape() {
+            Shape::Sparse(edges) => count(edges),
             Shape::PerPosition(edges) => {
-                let pairs = edges.matrices().iter().map(|matrix| match matrix {
-                    Matrix::Sparse(edges) => pairs_in(edges),
+                let counts = edges.matrices().iter().map(|matrix| match matrix {
+                    Matrix::Sparse(edges) => count(edges),
                     Matrix::Dense(_) => 0,
                 });
-                pairs.max().unwrap_or(0)
+                counts.max().unwrap_or(0)
             }
             Shape::Dense(_) | Shape::Callback(_) => 0,
         };
-        let usual_exceptions = match lattice.edges().shape() {
-            Shape::Sparse(edges) => edges.usual_exceptions(),
-            Shape::PerPosition(edges) => {
-                let usual = edges.matrices().iter().map(|matrix| match matrix {
-                    Matrix::Sparse(edges) => edges.usual_exceptions(),
-                    Matrix::Dense(_) => 0,
-                });
-                usual.max().unwrap_or(0)
-            }
-            Shape::Dense(_) | Shape::Callback(_) => 0,
-        };
+        let class_pairs = most_of_lists(&pairs_in);
+        let usual_exceptions = most_of_lists(&SparseEdges::usual_exceptions);
         let is_dense = |matrix: &Matrix<S>| matches!(matrix, Matrix::Dense(_));
         let stored = match lattice.edges().shape() {
             Shape::Dense(_) => true,
@@ -197,8 +187,8 @@ impl Facts {
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
                 let each = self.usual_exceptions;
-                let least = (12 * vectors + 100 + 20 * each).min(most);
-                Alternative { least, per_row: 3 * each / 2 + 2, most }
+                let least = each.saturating_mul(20).saturating_add(12 * vectors + 100).min(most);
+                Alternative { least, per_row: (each / 2).saturating_mul(3) + 2, most }
             }),
             ForwardPass::Sieve => {
                 (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
@@ -373,13 +363,13 @@ impl Plan {
         let forward =
             if fallback == Engine::Viterbi { slow() } else { chosen.map_or_else(slow, |(_, cost)| cost) };
         let further = facts.further_steps();
-        let cost = forward.plus(further);
+        let whole = forward.plus(further);
         let steps = facts.positions.saturating_sub(1);
-        let share = cost.least.saturating_mul(steps) / LOSS_SHARE;
-        let funnel = engines.funnel && (facts.may_open(cost) || fallback == Engine::Viterbi);
-        // Other paths take time after the best one, with either, so the search for that may not cost much more than a forward pass.
+        let share = whole.least.saturating_mul(steps) / LOSS_SHARE;
+        let funnel = engines.funnel && (facts.may_open(whole) || fallback == Engine::Viterbi);
+        // The funnel, too, takes time for further paths. So its search for the best one may not cost much more than a forward pass.
         let cost = forward.plus(further / FURTHER_SHARE);
-        let later = further.saturating_mul(facts.positions);
+        let later = (further - further / FURTHER_SHARE).saturating_mul(facts.positions);
         let ways = TIES.saturating_mul(facts.k.saturating_add(facts.positions));
         let budget = if facts.exceptions.is_none() {
             // A look at edges that are computed is a large part of reading them.
@@ -391,8 +381,9 @@ impl Plan {
             Budget::new(left, cost, left.max(cost.least / 2), None).for_several(later, ways)
         } else {
             let each = funnel::least_cost(facts.labels);
-            let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE).clamp(2 * each, EASY * each);
-            // With many labels, the least that it costs says little about what it costs.
+            let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE)
+                .clamp(each.saturating_mul(2), each.saturating_mul(EASY));
+            // With many labels, the fallback often costs far more than it costs at least.
             let looks = usize::from(facts.labels >= MANY_LABELS);
             let (left, most, looks) = match cost.per_row {
                 // What it costs is known, and a look is little beside it.

@@ -55,6 +55,11 @@ impl Budget {
         Budget { left, alternative, most, looks, later: 0, ways: usize::MAX, paid_for: 0, saved: 0 }
     }
 
+    /// The same with another number of ways.
+    pub(crate) const fn with_ways(self, ways: usize) -> Self {
+        Budget { ways, ..self }
+    }
+
     /// The same for several paths.
     pub(crate) const fn for_several(self, later: usize, ways: usize) -> Self {
         Budget { later, ways, ..self }

@@ -14,13 +14,13 @@
 //! comparison keeps equals, so the answer is plain Viterbi's to the last bit, including ties; no rounding slack is
 //! needed.
 //!
-//! **Cost.** One scan of the node scores, plus opened labels times the few predecessors walked: about `T L` on trained
+//! **Cost.** One scan of the node scores (two with few labels), plus opened labels times the few predecessors walked: about `T L` on trained
 //! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and
 //! switches to another decoder when that is used up. Memory: the opened labels only. **When not.** Uninformative node
 //! scores.
 //!
-//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`],
-//! ways into labels in [`ways_in`], and everything that is needed only for more than one path in [`kbest`].
+//! **Where.** The order of the work is in [`search`], what it remembers in [`layers`], the vector passes in [`passes`] and, for
+//! many labels, in [`by_block`], ways into labels in [`ways_in`], and everything that is needed only for more than one path in [`kbest`].
 //!
 //! **Related.** It generalises CarpeDiem (Esposito & Radicioni 2009), which orders labels by node score alone and
 //! bounds every edge by one number; see `docs/decisions/0002-funnel.md` for how it developed from the

@@ -2,7 +2,7 @@
 //!
 //! [`Search::weigh`] finds the ways in over opened labels; [`Search::settle`] prepares the labels whose way in cannot
 //! be improved by any other label, and adds jobs for the position before where a label that is not opened might improve
-//! it.
+//! it. [`Search::open_only`] does both for a single label, where that is simple.
 //!
 //! **Cost.** One look-up of an edge for each selected label and each opened label before it whose reach is not below
 //! the best value.
@@ -36,29 +36,31 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
     }
 
-    /// The usual case, in short: opens the only selected label, if only one is opened before it and no other can lead to more.
+    /// The usual case, in short: opens the only selected label, if only one is opened before it and no other can lead to as much.
+    /// Returns whether it did.
     pub(super) fn open_only(&mut self, t: usize, floor: S, rest: S) -> Result<bool, Stop> {
         let (&[label], Some(before)) = (&self.memory.selected[..], t.checked_sub(1)) else {
             return Ok(false);
         };
-        let layers = &mut self.memory.layers;
-        if layers.layer(before).opened != 1 || self.tally.traces() {
+        let layers = &self.memory.layers;
+        let layer = layers.layer(before);
+        if layer.opened != 1 || self.tally.traces() {
             return Ok(false);
         }
         let Some((back, entry)) = layers.opened(before).next() else { return Ok(false) };
-        let (y, node_scores) = (label as usize, self.lattice.node_row(t));
+        let y = label as usize;
         let value = entry.alpha + self.edges.get(t, entry.label as usize, y);
-        let alpha = value + node_scores[y];
+        let alpha = value + self.lattice.node_row(t)[y];
         let reach = alpha + largest_ways_out(self.lattice, self.edges, t).at(y);
-        let layer = layers.layer(before);
+        // Upper bound: labels not opened before lead to values strictly below their floor.
         if value < layer.floor || reach < floor || reach.is_forbidden() {
             return Ok(false);
         }
-        let floor = floor.larger(self.sure_reach(t, value, y));
         self.tally.edges(1);
+        self.spend(EDGE_COST)?;
+        let floor = floor.larger(self.sure_reach(t, value, y));
         self.tally.opened_each(t, std::iter::once(label));
         self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], floor, rest);
-        self.spend(EDGE_COST)?;
         Ok(true)
     }
 

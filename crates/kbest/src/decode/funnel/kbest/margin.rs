@@ -111,7 +111,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.lattice.edges().magnitude() + self.lattice.largest_node_magnitude()
     }
 
-    /// The likely loss at each position, the least first. Each position has a label whose score is its rest, and the
+    /// The likely loss at each position, the least first. Each position usually has a label whose score is its rest, and the
     /// edge out of it is probably a usual one:
     ///
     /// ```text

@@ -66,7 +66,7 @@
 //! | state | meaning | written by | read by |
 //! |---|---|---|---|
 //! | `search::Memory::layers` | opened labels, floors and rests | the search; phase 2, which opens more | all |
-//! | `values`, `edge_buffer`, `way_out_buffer`, `selected` | the results of one pass; only `values` lasts, while `gathered` names its position | each pass | the same pass |
+//! | `values`, `edge_buffer`, `way_out_buffer`, `block_ways_out`, `selected` | the results of one pass; only `values` lasts, while `gathered` names its position | each pass | the same pass |
 //! | `fresh`, `jobs` | empty between calls of the search | `settle`, `gather_wanted` | `commit`, `work_off` |
 //! | `Kept::best_path` | above | `push_kbest`, `keep_within` | all |
 //! | `margin::Memory::likely_losses` | positions, closest rivals first | `find_likely_losses` | `margin_for` |
