@@ -46,7 +46,7 @@ const LOSS_SHARE: usize = 40;
 const EASY: usize = 8;
 const SHORT_SHARE: usize = 6;
 
-/// From this many labels on, a look ahead is worth its time even in short sequences.
+/// From this many labels of a matrix on, a look ahead is worth its time even in short sequences.
 const MANY_LABELS: usize = 1024;
 
 /// One part in this many of what further paths cost may be spent on the best one.
@@ -383,8 +383,8 @@ impl Plan {
             let each = funnel::least_cost(facts.labels);
             let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE)
                 .clamp(each.saturating_mul(2), each.saturating_mul(EASY));
-            // With many labels, the fallback often costs far more than it costs at least.
-            let looks = usize::from(facts.labels >= MANY_LABELS);
+            // With many labels, the sieve often costs far more than it costs at least.
+            let looks = usize::from(facts.labels >= MANY_LABELS && facts.matrix_bytes.is_some());
             let (left, most, looks) = match cost.per_row {
                 // What it costs is known, and a look is little beside it.
                 0 => (easy.min(cost.least / 2), 0, 1),
