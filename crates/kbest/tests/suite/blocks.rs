@@ -1,6 +1,7 @@
 //! So many labels that decoders look at blocks of them: every shape of edges against plain Viterbi, with ties, forbidden pairs
 //! and dead ends, start and end scores, whole and ragged blocks, before and after edges change.
 
+use crate::common::soak_seeds;
 use kbest::decode::{Auto, Funnel, Sieve, Viterbi};
 use kbest::random::Random;
 use kbest::{Decode, Decoder, Edges, Float, Lattice, Scratch};
@@ -142,4 +143,16 @@ fn blocks_follow_changes() {
             }
         }
     }
+}
+
+/// `make soak`: one lattice of many labels for every thousand of others.
+#[test]
+#[ignore = "long: run by `make soak`"]
+fn soak() {
+    let seeds = soak_seeds();
+    for seed in seeds.clone().step_by(1000) {
+        many_labels::<f32>(seed, 1);
+        many_labels::<f64>(seed + 1, 1);
+    }
+    println!("every thousandth of the seeds {seeds:?}, many labels, f32 and f64: all agree");
 }
