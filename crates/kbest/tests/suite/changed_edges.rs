@@ -124,6 +124,15 @@ fn tell_the_same<S: Float>(got: &impl EdgeScores<S>, expected: &impl EdgeScores<
     for i in 0..labels {
         assert_eq!(got.row(1, i, one), expected.row(1, i, other), "row {i}");
         assert_eq!(got.column(1, i, one), expected.column(1, i, other), "column {i}");
+        if let Some(in_blocks) = got.row_in_blocks(1, i) {
+            for (&bound, block) in in_blocks.bounds.iter().zip(in_blocks.row[..labels].chunks(64)) {
+                assert_eq!(
+                    bound,
+                    block.iter().fold(S::FORBIDDEN, |most, &w| most.larger(w)),
+                    "block of row {i}"
+                );
+            }
+        }
         for y in 0..labels {
             assert_eq!(got.get(1, i, y), expected.get(1, i, y), "from {i} to {y}");
         }
