@@ -363,10 +363,10 @@ impl Plan {
         let forward =
             if fallback == Engine::Viterbi { slow() } else { chosen.map_or_else(slow, |(_, cost)| cost) };
         let further = facts.further_steps();
-        let whole = forward.plus(further);
+        let total = forward.plus(further);
         let steps = facts.positions.saturating_sub(1);
-        let share = whole.least.saturating_mul(steps) / LOSS_SHARE;
-        let funnel = engines.funnel && (facts.may_open(whole) || fallback == Engine::Viterbi);
+        let share = total.least.saturating_mul(steps) / LOSS_SHARE;
+        let funnel = engines.funnel && (facts.may_open(total) || fallback == Engine::Viterbi);
         // The funnel, too, takes time for further paths. So its search for the best one may not cost much more than a forward pass.
         let cost = forward.plus(further / FURTHER_SHARE);
         let later = (further - further / FURTHER_SHARE).saturating_mul(facts.positions);

@@ -10,8 +10,7 @@
 //!
 //! Every bound is a sum in the judge's order of numbers not below those of the block's labels, so rounding never hides a label.
 //! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores, a
-//! few operations on bounds by block, and one pass per block that matters; with the edges
-//! of trained models two to six of thirty do.
+//! few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
 //! **When not.** Few blocks, many opened labels before, rows that are not stored, the first position, or, for the first floor, labels that
 //! lead nowhere: see [`super::passes`].
 
