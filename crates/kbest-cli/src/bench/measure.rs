@@ -10,6 +10,7 @@
 use crate::failure::Result;
 use crate::output::Progress;
 use kbest::kernel::{AlignedVec, padded};
+use kbest::random::Random;
 use kbest::{Counters, Decode, Decoded, Decoder, Error, Float, Lattice, Path, Scratch};
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,7 +18,8 @@ use std::time::Instant;
 /// Largest matrix for the max-plus limit, in bytes.
 const LARGEST_MATRIX: usize = 4 << 30;
 
-/// A round shorter than this many seconds is run once untimed before it is timed.
+/// A round shorter than this many seconds is run untimed before it is timed, again and again until about a tenth of this has passed: the
+/// processor learns which way branches go, and whoever follows a contender that does the same work would otherwise profit from it.
 const QUICK: f64 = 0.1;
 
 /// Times of one contender.
@@ -108,15 +110,15 @@ pub(crate) fn measure<S: Float>(
     let mut scratch = Scratch::new();
     let mut answer = Decoded::default();
     let mut limits = Limits::new(if plan.limits { lattices } else { &[] });
+    let mut random = Random::new(0);
     for round in 0..plan.repeat {
         if plan.limits {
             limits.round(lattices, round, plan.limit);
         }
-        // Another one begins each round: whoever follows the limits, or a decoder that reads a large matrix, finds its own data
-        // in farther caches, and is slower for it by up to a tenth.
-        let count = contenders.len();
-        for turn in 0..count {
-            let contender = &mut contenders[(round + turn) % count];
+        // Another order each round: whoever follows the limits, or a decoder that reads a large matrix, finds its own data in farther
+        // caches, and is slower for it by up to a tenth.
+        for place in random.shuffled(contenders.len()) {
+            let contender = &mut contenders[place as usize];
             if !contender.times.limited {
                 progress.say(&contender.name);
                 scratch.learning = contender.learning;
@@ -167,9 +169,13 @@ impl<S: Float> Contender<S> {
         let warm_up = begun.elapsed().as_secs_f64();
         if round > 0 {
             if self.times.best() < QUICK {
-                for lattice in lattices {
-                    black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
-                }
+                let begun = Instant::now();
+                while {
+                    for lattice in lattices {
+                        black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+                    }
+                    begun.elapsed().as_secs_f64() < QUICK / 10.0
+                } {}
             }
             let begun = Instant::now();
             for lattice in lattices {
