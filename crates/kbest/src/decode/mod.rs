@@ -21,6 +21,7 @@ mod class_step;
 mod counters;
 mod degenerate_lattice;
 mod entries;
+mod equal_paths;
 mod forward;
 mod funnel;
 mod gather;

@@ -17,6 +17,7 @@ mod columns;
 mod crossings;
 mod documentation;
 mod dual;
+mod equal_paths;
 mod evaluate;
 mod features;
 mod funnel_page;

@@ -1,6 +1,6 @@
 //! What `auto` learns from the times of earlier sequences.
 //!
-//! **What.** For each kind of sequence (the same edges, about the same length), the time per position of every way to decode
+//! **What.** For each kind of sequence (the same edges, about the same length, as many paths), the time per position of every way to decode
 //! it: as planned, with the funnel at once, or with one of the forward passes at once. Most sequences go the way that has been
 //! fastest; now and then another way is tried. **Why.** A plan guesses costs that differ from one processor to the next, and on
 //! short sequences even the look ahead that it relies on takes a tenth of the time. **Cost.** Trying is paid from an account
@@ -32,7 +32,7 @@ const WAYS: [Way; 5] = [
     Way::Pass(ForwardPass::Sieve),
 ];
 
-/// With fewer labels, the funnel is not tried.
+/// With fewer labels, the funnel is not tried for one path.
 const LEAST_OPENED: usize = 16;
 
 /// Most kinds remembered; the oldest is forgotten.
@@ -80,14 +80,16 @@ pub(super) struct Key {
     edges: usize, // their address; if others like them are there now, the estimates soon change
     labels: usize,
     positions: usize, // rounded up to a power of two
+    k: usize,
     engines: Engines,
 }
 
 impl Key {
     #[inline]
-    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, engines: Engines) -> Self {
+    pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, k: usize, engines: Engines) -> Self {
         let edges = std::ptr::from_ref(lattice.edges()).addr();
-        Key { edges, labels: lattice.labels(), positions: lattice.positions().next_power_of_two(), engines }
+        let positions = lattice.positions().next_power_of_two();
+        Key { edges, labels: lattice.labels(), positions, k, engines }
     }
 }
 
@@ -151,7 +153,11 @@ impl Kind {
         };
         match WAYS[way] {
             Way::Planned => true,
-            Way::Funnel => engines.funnel && facts.labels >= LEAST_OPENED && !facts.base_forbidden,
+            Way::Funnel => {
+                let enough = facts.k > 1 || facts.labels >= LEAST_OPENED;
+                engines.funnel && enough && !facts.base_forbidden
+            }
+            Way::Pass(_) if facts.k > 1 && !engines.recursive_enumeration => false,
             Way::Pass(pass @ ForwardPass::Sparse) => {
                 // The lists of a matrix would stay: four times its memory.
                 let most = |pass| facts.cost_of(pass).map(|cost| cost.most);
@@ -210,7 +216,9 @@ impl Kind {
         let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
             (0, Way::Pass(pass)) => {
                 let facts = self.plan.facts;
-                let steps = facts.cost_of(pass).map_or(usize::MAX, |cost| cost.cost(facts.labels / 4));
+                let further = facts.further_steps();
+                let steps =
+                    facts.cost_of(pass).map_or(usize::MAX, |cost| cost.plus(further).cost(facts.labels / 4));
                 (steps as f64 * USUAL_STEP / best).max(2.0)
             }
             (0, _) => 2.0,
@@ -323,7 +331,7 @@ mod tests {
     }
 
     fn alike(edges: usize, labels: usize) -> Alike {
-        let key = Key { edges, labels, positions: 16, engines: Engines::default() };
+        let key = Key { edges, labels, positions: 16, k: 1, engines: Engines::default() };
         Alike { key, facts: facts(labels) }
     }
 

@@ -82,8 +82,7 @@ impl Algorithm for Auto {
             return ViterbiSimd.search(job); // as any plan would say: making one would take longer than the answer
         }
         let Scratch { learning, counting, tracing, .. } = *job.scratch;
-        // Engines differ in the order of further paths that are equally good, which must not depend on the clock.
-        if learning && job.k == 1 && !counting && !tracing {
+        if learning && !counting && !tracing {
             return self.search_as_learned(job);
         }
         let plan = self.plan(job.lattice, job.k);
@@ -102,20 +101,20 @@ impl Auto {
         &self,
         mut job: Job<'_, '_, S, E, T>,
     ) -> Result<()> {
-        let positions = job.lattice.positions();
-        let facts = || Facts::of(job.lattice, 1);
-        let choice = job.scratch.experience.choose(Key::of(job.lattice, self.engines), facts);
+        let (positions, k) = (job.lattice.positions(), job.k);
+        let facts = || Facts::of(job.lattice, k);
+        let choice = job.scratch.experience.choose(Key::of(job.lattice, k, self.engines), facts);
         let begun = choice.timed.then(Instant::now);
         let new;
         let plan = match choice.way {
             Some(_) => job.scratch.experience.plan(),
             None => {
-                new = self.plan(job.lattice, 1);
+                new = self.plan(job.lattice, k);
                 &new
             }
         };
         let (first, last) = match choice.way {
-            Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, 1)),
+            Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, k)),
             Some(Way::Funnel) => (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback),
             Some(Way::Planned) | None => (plan.first.map(|first| (first, plan.budget)), plan.fallback),
         };

@@ -22,9 +22,11 @@ const FEW_LABELS_SCALAR: usize = 32;
 const TINY: usize = 48;
 
 /// From this many labels on, it may pay to open only the labels of a matrix that can matter; and to do so with edges that are
-/// not stored as a matrix, or for several paths.
+/// not stored as a matrix, or for several paths; and for many paths, of which there are so many at least.
 const OPENED: usize = 128;
 const OPENED_LISTED: usize = 16;
+const OPENED_MANY: usize = 2;
+const MANY_PATHS: usize = 16;
 
 /// One row in this many usually matters.
 const USUAL_ROWS: usize = 8;
@@ -203,7 +205,7 @@ impl Facts {
 
     /// What all paths after the first cost per position with `recursive-enumeration`, after the forward pass. (Measured, roughly,
     /// over forty families: a quarter of them costs less.)
-    fn further_steps(&self) -> usize {
+    pub(super) fn further_steps(&self) -> usize {
         let Some(paths) = self.k.checked_sub(1).filter(|&paths| paths > 0) else { return 0 };
         let labels = self.labels;
         let each = 24 + labels / 64 + labels.saturating_add(500).min(1200) / self.positions.max(1);
@@ -223,6 +225,7 @@ impl Facts {
     /// Whether the funnel may pay off, if something else costs this much.
     fn may_open(&self, cost: Alternative) -> bool {
         let small = match self.level {
+            _ if self.k >= MANY_PATHS => OPENED_MANY,
             _ if self.matrix_bytes.is_none() || self.k > 1 => OPENED_LISTED,
             Level::Scalar => FEW_LABELS_SCALAR,
             _ => OPENED,
@@ -405,8 +408,10 @@ impl Plan {
 
     /// The budget of a funnel that may spend twice what all positions together allow, and never looks ahead.
     pub(super) fn whole_budget(&self, positions: usize) -> Budget {
-        let least = self.budget.alternative.least;
-        Budget::new(least.saturating_mul(2 * positions), Alternative::always(0), usize::MAX, None)
+        let Budget { alternative, later, ways, .. } = self.budget;
+        let left = alternative.least.saturating_mul(2 * positions);
+        Budget::new(left, Alternative::always(0), usize::MAX, None)
+            .for_several(later.saturating_mul(2), ways)
     }
 
     /// How the fallback computes forward scores.

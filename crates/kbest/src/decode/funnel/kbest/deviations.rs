@@ -13,8 +13,8 @@
 //! A path's labels are its parent's except for those between the deviation and the point where both meet again.
 //!
 //! **Why exact.** Losses are sums of differences and only rule out paths that are surely not among the `k` best
-//! (`slack` allows for their rounding); the remaining paths are sorted by the judge's score, equal ones by their
-//! labels, read from the end.
+//! (`slack` allows for their rounding); the remaining paths are sorted by the judge's score, equal ones as
+//! [`crate::decode::equal_paths`] says.
 //!
 //! **Cost.** A few steps per path listed; for each path that may be among the best, one addition of an edge and a node
 //! per position after its deviation; for their parents and the paths pushed, a copy of the labels. **When not.** Where
@@ -25,10 +25,11 @@ use super::graph::{END, Graph, Way};
 use super::smallest::{Buckets, keep_smallest};
 use super::written::{Written, change_labels};
 use crate::decode::Decoded;
+use crate::decode::equal_paths::EqualPaths;
 use crate::decode::funnel::layers::NONE;
 use crate::decode::funnel::sorting::sort_few;
 use crate::kernel::Float;
-use crate::lattice::Lattice;
+use crate::lattice::{EdgeScores, Lattice};
 
 /// A path: its parent's path, but over another way.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +59,7 @@ pub(super) struct Deviations<S> {
     written: Written<S>,
     scores: Vec<(S, u32)>, // scores and their paths
     ranked: Vec<(S, u32)>, // the same in order
+    equals: EqualPaths<S>,
 }
 
 impl<S: Float> Deviations<S> {
@@ -66,6 +68,7 @@ impl<S: Float> Deviations<S> {
     pub(super) fn push_best(
         &mut self,
         lattice: &Lattice<'_, S>,
+        edges: &impl EdgeScores<S>,
         graph: &Graph<S>,
         k: usize,
         limit: S,
@@ -84,9 +87,7 @@ impl<S: Float> Deviations<S> {
         for rank in 0..past {
             self.push_path(graph, self.ranked[rank], out);
         }
-        for equal in out.paths[1..].chunk_by_mut(|a, b| a.score == b.score) {
-            equal.sort_unstable_by(|a, b| a.labels.iter().rev().cmp(b.labels.iter().rev()));
-        }
+        self.equals.sort(lattice, edges, &mut out.paths[1..]);
         out.keep_paths(k);
         true
     }

@@ -112,7 +112,7 @@
 //!
 //! - a path's deviations are added from the end to the start, so that each path is listed once;
 //! - a parent loses no more than its child and is listed before it: if a child is scored, its parent has been written;
-//! - losses only rule paths out; scores in the judge's order and then the labels, read from the end, decide.
+//! - losses only rule paths out; scores in the judge's order, and then the order of equal paths, decide.
 
 mod combinations;
 mod deviations;
@@ -176,7 +176,7 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
         out.clear_paths();
         kept.graph.finish();
         let hidden = slack.within(margin);
-        if !deviations.push_best(lattice, &kept.graph, k, margin + hidden, hidden, out) {
+        if !deviations.push_best(lattice, edges, &kept.graph, k, margin + hidden, hidden, out) {
             out.clear_paths();
             kept.fill_columns();
             let (survivors, paths) = kept.parts();
