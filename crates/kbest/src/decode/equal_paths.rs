@@ -21,19 +21,29 @@ pub(crate) struct EqualPaths<S> {
 }
 
 impl<S: Float> EqualPaths<S> {
-    /// Sorts each run of paths with equal scores.
+    /// Sorts each run of paths with equal scores, so that the first `wanted` of all paths are in their places.
     pub(crate) fn sort<E: EdgeScores<S>>(
         &mut self,
         lattice: &Lattice<'_, S>,
         edges: &E,
         paths: &mut [Path<S>],
+        mut wanted: usize,
     ) {
-        for equal in paths.chunk_by_mut(|a, b| a.score == b.score).filter(|equal| equal.len() > 1) {
-            self.sort_run(lattice, edges, equal);
+        for equal in paths.chunk_by_mut(|a, b| a.score == b.score) {
+            if equal.len() > 1 && wanted > 0 {
+                self.sort_run(lattice, edges, equal, wanted);
+            }
+            wanted = wanted.saturating_sub(equal.len());
         }
     }
 
-    fn sort_run<E: EdgeScores<S>>(&mut self, lattice: &Lattice<'_, S>, edges: &E, paths: &mut [Path<S>]) {
+    fn sort_run<E: EdgeScores<S>>(
+        &mut self,
+        lattice: &Lattice<'_, S>,
+        edges: &E,
+        paths: &mut [Path<S>],
+        wanted: usize,
+    ) {
         let positions = lattice.positions();
         self.alphas.clear();
         for path in &*paths {
@@ -52,7 +62,7 @@ impl<S: Float> EqualPaths<S> {
         let alphas = &self.alphas;
         self.order.clear();
         self.order.extend(0..paths.len() as u32);
-        self.order.sort_unstable_by(|&a, &b| {
+        let by_rank = |&a: &u32, &b: &u32| {
             let [one, other] = [a, b].map(|path| &paths[path as usize].labels);
             let Some(t) = (0..positions).rev().find(|&t| one[t] != other[t]) else { return Ordering::Equal };
             let value = |path: u32, label: u32| {
@@ -67,7 +77,12 @@ impl<S: Float> EqualPaths<S> {
                 Some(Ordering::Equal) | None => one[t].cmp(&other[t]), // scores of paths are ordered
                 Some(order) => order,
             }
-        });
+        };
+        let first = match self.order.len() > wanted {
+            true => self.order.select_nth_unstable_by(wanted, by_rank).0,
+            false => &mut self.order,
+        };
+        first.sort_unstable_by(by_rank);
         // Each path goes to its place along a cycle of the permutation.
         for i in 0..paths.len() {
             let mut from = self.order[i] as usize;

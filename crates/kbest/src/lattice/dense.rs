@@ -97,6 +97,11 @@ impl<S: Float> DenseEdges<S> {
         })
     }
 
+    /// Whether some pair is forbidden. Reads all edges.
+    pub(crate) fn forbids(&self) -> bool {
+        (0..self.labels).any(|p| S::smallest(&self.padded_row(p)[..self.labels]).is_forbidden())
+    }
+
     /// Replaces one score by the result of `score`; nothing changes if that is an error. Values derived from the scores
     /// are updated or, where that costs more than a row, made again when next needed. The typical edge stays the same.
     pub(super) fn change(

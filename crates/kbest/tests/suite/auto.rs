@@ -1,10 +1,11 @@
 //! The automatic choice runs the engines of its plan, and reports all the work that was done.
 
 use crate::common::Case;
-use kbest::decode::{Auto, Engine, Engines, Funnel, ViterbiSimd};
+use kbest::decode::{Auto, Engine, Engines, Funnel, RecursiveEnumeration, ViterbiSimd};
 use kbest::random::Random;
 use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
+use std::collections::HashSet;
 
 /// Uninformative scores: the funnel would open nearly everything, and soon gives up.
 fn noise(positions: usize, labels: usize) -> (Vec<f64>, Edges<f64>) {
@@ -197,13 +198,47 @@ fn what_it_learns_changes_no_answer() {
         }
     }
     let lattice = Lattice::new(scores(5 * labels, 1.0), &listed).unwrap();
-    let several = Auto::default().decode_kbest(&lattice, 5, &mut learning).unwrap();
-    let planned = Auto::default().decode_kbest(&lattice, 5, &mut Scratch::new()).unwrap();
-    assert_eq!((several.decoder, several.paths), (planned.decoder, planned.paths));
     learning.counting = true;
     let counted = Auto::default().decode(&lattice, &mut learning).unwrap();
     let planned = Auto::default().decode(&lattice, &mut Scratch::counting()).unwrap();
     assert_eq!((counted.decoder, counted.counters), (planned.decoder, planned.counters));
+}
+
+/// The same for several paths, of which many are equal: every way finds them in one order, whatever is forbidden.
+#[test]
+fn what_it_learns_changes_no_list_of_paths() {
+    let mut random = Random::new(12);
+    let mut learning = Scratch::learning();
+    let mut found_by = HashSet::new();
+    for (labels, rare) in [(6, 9), (40, 9), (40, 2)] {
+        let mut whole = |count: usize, size: usize, rare: usize| -> Vec<f32> {
+            let score = |random: &mut Random| match random.below(rare) {
+                0 => f32::NEG_INFINITY,
+                _ => random.below(size) as f32,
+            };
+            (0..count).map(|_| score(&mut random)).collect()
+        };
+        let dense = Edges::dense(labels, whole(labels * labels, 3, rare)).unwrap();
+        let from: Vec<u32> = (0..labels as u32).flat_map(|p| [p, p]).collect();
+        let to: Vec<u32> = (0..labels as u32).flat_map(|p| [p, (7 * p + 3) % labels as u32]).collect();
+        let listed = Edges::sparse(labels, 0.0, &from, &to, &whole(from.len(), 3, rare)).unwrap();
+        for (edges, k) in [(&dense, 2), (&listed, 2), (&dense, 30), (&listed, 30)] {
+            for i in 0..240 {
+                let (positions, size) = (5 + i % 4, [2, 9, 99][i / 80]);
+                let lattice = Lattice::new(whole(positions * labels, size, 30), edges).unwrap();
+                let found = Auto::default().decode_kbest(&lattice, k, &mut learning);
+                let expected = RecursiveEnumeration::default().decode_kbest(&lattice, k, &mut Scratch::new());
+                match (found, expected) {
+                    (Ok(found), Ok(expected)) => {
+                        assert_eq!(found.paths, expected.paths, "{labels} labels, k = {k}, {i}");
+                        found_by.insert(found.decoder);
+                    }
+                    (found, expected) => assert_eq!(found.err(), expected.err(), "{labels} labels, {i}"),
+                }
+            }
+        }
+    }
+    assert!(found_by.len() > 1, "{found_by:?}");
 }
 
 /// Easy positions, then hard ones: a forward pass goes on where the funnel gave up, and does not begin anew.

@@ -319,6 +319,7 @@ mod tests {
             class_pairs: 0,
             matrix_bytes: Some(4 * labels * labels),
             base_forbidden: false,
+            forbids: false,
             level: Level::Avx512, // the same costs on every machine
         }
     }

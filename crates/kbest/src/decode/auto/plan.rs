@@ -80,6 +80,8 @@ pub struct Facts {
     pub matrix_bytes: Option<usize>,
     /// Whether all pairs that are not exceptions are forbidden.
     pub base_forbidden: bool,
+    /// Whether some pair of a matrix of very few labels is forbidden; with more labels, nobody looks.
+    pub forbids: bool,
     /// Instruction set.
     pub level: Level,
 }
@@ -130,6 +132,16 @@ impl Facts {
             Shape::Dense(_) | Shape::Callback(_) => false,
         };
         let labels = lattice.labels();
+        let forbids = labels < OPENED_LISTED
+            && k >= MANY_PATHS
+            && match lattice.edges().shape() {
+                Shape::Dense(edges) => edges.forbids(),
+                Shape::PerPosition(edges) => edges
+                    .matrices()
+                    .iter()
+                    .any(|matrix| matches!(matrix, Matrix::Dense(edges) if edges.forbids())),
+                Shape::Sparse(_) | Shape::Callback(_) => false,
+            };
         let matrix_bytes = stored.then(|| lattice.edges().matrices() * labels * labels * size_of::<S>());
         Facts {
             positions: lattice.positions(),
@@ -140,6 +152,7 @@ impl Facts {
             class_pairs,
             matrix_bytes,
             base_forbidden,
+            forbids,
             level: level(),
         }
     }
@@ -225,7 +238,7 @@ impl Facts {
     /// Whether the funnel may pay off, if something else costs this much.
     fn may_open(&self, cost: Alternative) -> bool {
         let small = match self.level {
-            _ if self.k >= MANY_PATHS => OPENED_MANY,
+            _ if self.k >= MANY_PATHS && !self.forbids => OPENED_MANY,
             _ if self.matrix_bytes.is_none() || self.k > 1 => OPENED_LISTED,
             Level::Scalar => FEW_LABELS_SCALAR,
             _ => OPENED,

@@ -87,7 +87,7 @@ impl<S: Float> Deviations<S> {
         for rank in 0..past {
             self.push_path(graph, self.ranked[rank], out);
         }
-        self.equals.sort(lattice, edges, &mut out.paths[1..]);
+        self.equals.sort(lattice, edges, &mut out.paths[1..], k - 1);
         out.keep_paths(k);
         true
     }
