@@ -4,7 +4,7 @@
 //! round is the least disturbed one. Before each turn, untimed, all node scores are read and one sequence is decoded
 //! (all of them where that is quick), so that every contender starts with its own data in the caches, whoever ran
 //! before. The first round is timed sequence by sequence, which lets it stop at the time limit and keeps the answers
-//! for comparison; later rounds are timed as a whole. Scratch and result are reused, as users would. Counters come from
+//! for comparison; later rounds are timed as a whole, over and over where all sequences together take little time. Scratch and result are reused, as users would. Counters come from
 //! a separate, untimed pass.
 
 use crate::failure::Result;
@@ -21,6 +21,11 @@ const LARGEST_MATRIX: usize = 4 << 30;
 /// A round shorter than this many seconds is run untimed before it is timed, again and again until about a tenth of this has passed: the
 /// processor learns which way branches go, and whoever follows a contender that does the same work would otherwise profit from it.
 const QUICK: f64 = 0.1;
+
+/// All sequences are decoded again and again, up to so many times, until a round has taken about this many seconds: whatever else
+/// the machine does for a few microseconds then counts for little.
+const LEAST_TIMED: f64 = 0.002;
+const MOST_PASSES: f64 = 1000.0;
 
 /// Times of one contender.
 #[derive(Debug, Default)]
@@ -177,11 +182,14 @@ impl<S: Float> Contender<S> {
                     begun.elapsed().as_secs_f64() < QUICK / 10.0
                 } {}
             }
+            let passes = (LEAST_TIMED / self.times.best()).ceil().clamp(1.0, MOST_PASSES);
             let begun = Instant::now();
-            for lattice in lattices {
-                black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+            for _ in 0..passes as usize {
+                for lattice in lattices {
+                    black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+                }
             }
-            self.times.rounds.push(begun.elapsed().as_secs_f64());
+            self.times.rounds.push(begun.elapsed().as_secs_f64() / passes);
             return Ok(());
         }
         let mut total = 0.0;

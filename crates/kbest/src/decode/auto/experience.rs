@@ -127,7 +127,6 @@ struct Kind {
 
 impl Kind {
     fn new(key: Key, facts: Facts) -> Self {
-        let facts = Facts { positions: key.positions, ..facts };
         Kind {
             key,
             plan: Plan::choose(facts, key.engines),
@@ -292,9 +291,14 @@ impl Experience {
         Some(place)
     }
 
-    /// The plan for a kind.
-    pub(super) fn plan(&self) -> &Plan {
-        &self.kinds[self.last].plan
+    /// The plan for a sequence of the last kind, of so many positions.
+    #[inline]
+    pub(super) fn plan(&mut self, positions: usize) -> &Plan {
+        let Kind { plan, key, .. } = &mut self.kinds[self.last];
+        if plan.facts.positions != positions {
+            *plan = Plan::choose(Facts { positions, ..plan.facts }, key.engines);
+        }
+        plan
     }
 
     /// Takes down how long the last sequence took, if its time was wanted.

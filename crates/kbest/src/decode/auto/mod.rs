@@ -107,7 +107,7 @@ impl Auto {
         let begun = choice.timed.then(Instant::now);
         let new;
         let plan = match choice.way {
-            Some(_) => job.scratch.experience.plan(),
+            Some(_) => job.scratch.experience.plan(positions),
             None => {
                 new = self.plan(job.lattice, k);
                 &new
