@@ -109,8 +109,8 @@ macro_rules! decoders {
             /// Keep which vertices are opened ([`super::Trace`]) while decoding, and count.
             pub tracing: bool,
             /// Let [`super::Auto`] learn from the time that sequences take which of its engines is fastest on others like
-            /// them: for the best paths of many sequences with the same edges. The paths are the same; which engine
-            /// finds them may then differ from run to run. Of no effect while counting or tracing.
+            /// them: for many sequences with the same edges. The paths are the same; which engine finds them
+            /// may then differ from run to run. Of no effect while counting or tracing.
             pub learning: bool,
             pub(crate) experience: super::auto::Experience,
             $($(pub(crate) $module: super::$module::Memory<S>,)?)+

@@ -1,8 +1,8 @@
 //! The chain of trust for k-best: enumeration of all paths -> every exact k-best decoder, k-best Viterbi among them;
 //! on lattices too large to enumerate, k-best Viterbi -> all others.
 //!
-//! Among equal scores the order is unspecified (except for the first path, which is plain Viterbi's), so lists are
-//! compared by score; they are correct if each path is also legal, distinct and has the score it claims. Up to 20,000
+//! Among equal scores not all decoders have the same order (those that do: `equal_paths.rs`), except for the first path, which is plain
+//! Viterbi's. So lists are compared by score; they are correct if each path is also legal, distinct and has the score it claims. Up to 20,000
 //! paths are enumerated: five positions of seven labels, or three of twenty-seven.
 
 use crate::common::{Case, enumerate, exact_kbest_decoders, soak_seeds};
