@@ -1,16 +1,15 @@
 //! Measures decoders side by side: interleaved rounds, one thread, the best round counts.
 //!
-//! Each round runs every contender once over all sequences, so that noise on the machine affects all alike; the best
-//! round is the least disturbed one. Before each turn, untimed, all node scores are read and one sequence is decoded
-//! (all of them where that is quick), so that every contender starts with its own data in the caches, whoever ran
-//! before. The first round is timed sequence by sequence, which lets it stop at the time limit and keeps the answers
-//! for comparison; later rounds are timed as a whole, over and over where all sequences together take little time. Scratch and result are reused, as users would. Counters come from
-//! a separate, untimed pass.
+//! Each round runs every contender over all sequences, so that noise on the machine affects all alike; the best round is
+//! the least disturbed one. Before each turn, untimed, all node scores are read and one sequence is decoded (all of them,
+//! several times, where that is quick), so that every contender starts with its own data in the caches, whoever ran
+//! before. The first round is timed sequence by sequence, which lets it stop at the time limit and keeps the answers for
+//! comparison; later rounds are timed as a whole, and go over all sequences again and again where that takes little time.
+//! Scratch and result are reused, as users would. Counters come from a separate, untimed pass.
 
 use crate::failure::Result;
 use crate::output::Progress;
 use kbest::kernel::{AlignedVec, padded};
-use kbest::random::Random;
 use kbest::{Counters, Decode, Decoded, Decoder, Error, Float, Lattice, Path, Scratch};
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,8 +17,9 @@ use std::time::Instant;
 /// Largest matrix for the max-plus limit, in bytes.
 const LARGEST_MATRIX: usize = 4 << 30;
 
-/// A round shorter than this many seconds is run untimed before it is timed, again and again until about a tenth of this has passed: the
-/// processor learns which way branches go, and whoever follows a contender that does the same work would otherwise profit from it.
+/// A round shorter than this many seconds is run untimed before it is timed, again and again until about a tenth of this has
+/// passed: the processor learns which way branches go, and whoever follows a contender that does the same work would otherwise
+/// profit from that.
 const QUICK: f64 = 0.1;
 
 /// All sequences are decoded again and again, up to so many times, until a round has taken about this many seconds: whatever else
@@ -42,6 +42,11 @@ impl Times {
     /// The best round.
     pub(crate) fn best(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// How often a round goes over all sequences.
+    fn passes(&self) -> usize {
+        (LEAST_TIMED / self.best()).ceil().clamp(1.0, MOST_PASSES) as usize
     }
 
     /// The median round.
@@ -115,15 +120,16 @@ pub(crate) fn measure<S: Float>(
     let mut scratch = Scratch::new();
     let mut answer = Decoded::default();
     let mut limits = Limits::new(if plan.limits { lattices } else { &[] });
-    let mut random = Random::new(0);
     for round in 0..plan.repeat {
         if plan.limits {
             limits.round(lattices, round, plan.limit);
         }
-        // Another order each round: whoever follows the limits, or a decoder that reads a large matrix, finds its own data in farther
-        // caches, and is slower for it by up to a tenth.
-        for place in random.shuffled(contenders.len()) {
-            let contender = &mut contenders[place as usize];
+        // Another one begins each round, and every second round goes backwards: whoever follows the limits, or a decoder that reads a
+        // large matrix, finds its own data in farther caches, and is slower for it by up to a tenth.
+        let count = contenders.len();
+        for turn in 0..count {
+            let turn = if round % 2 == 0 { turn } else { count - 1 - turn };
+            let contender = &mut contenders[(round + turn) % count];
             if !contender.times.limited {
                 progress.say(&contender.name);
                 scratch.learning = contender.learning;
@@ -157,6 +163,18 @@ fn decode<S: Float>(
 }
 
 impl<S: Float> Contender<S> {
+    fn decode_all(
+        &self,
+        lattices: &[Lattice<'_, S>],
+        scratch: &mut Scratch<S>,
+        answer: &mut Decoded<S>,
+    ) -> Result<()> {
+        for lattice in lattices {
+            black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+        }
+        Ok(())
+    }
+
     fn round(
         &mut self,
         lattices: &[Lattice<'_, S>],
@@ -175,21 +193,19 @@ impl<S: Float> Contender<S> {
         if round > 0 {
             if self.times.best() < QUICK {
                 let begun = Instant::now();
-                while {
-                    for lattice in lattices {
-                        black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
+                loop {
+                    self.decode_all(lattices, scratch, answer)?;
+                    if begun.elapsed().as_secs_f64() >= QUICK / 10.0 {
+                        break;
                     }
-                    begun.elapsed().as_secs_f64() < QUICK / 10.0
-                } {}
-            }
-            let passes = (LEAST_TIMED / self.times.best()).ceil().clamp(1.0, MOST_PASSES);
-            let begun = Instant::now();
-            for _ in 0..passes as usize {
-                for lattice in lattices {
-                    black_box(decode(&self.decoder, lattice, self.k, scratch, answer)?);
                 }
             }
-            self.times.rounds.push(begun.elapsed().as_secs_f64() / passes);
+            let passes = self.times.passes();
+            let begun = Instant::now();
+            for _ in 0..passes {
+                self.decode_all(lattices, scratch, answer)?;
+            }
+            self.times.rounds.push(begun.elapsed().as_secs_f64() / passes as f64);
             return Ok(());
         }
         let mut total = 0.0;
@@ -285,9 +301,11 @@ fn timed<S: Float>(
         return;
     }
     if round > 0 {
-        let begun = Instant::now();
-        lattices.iter().for_each(work);
-        times.rounds.push(begun.elapsed().as_secs_f64());
+        let (begun, passes) = (Instant::now(), times.passes());
+        for _ in 0..passes {
+            lattices.iter().for_each(&mut work);
+        }
+        times.rounds.push(begun.elapsed().as_secs_f64() / passes as f64);
         return;
     }
     let mut total = 0.0;

@@ -6,9 +6,9 @@
 //!
 //! That is the order in which [`super::path_space`] finds paths: by the value that a way leads to, then by label, then by the order of
 //! the paths to that label. Rounding is monotone, so a path that leads to more keeps at least as much until the end. The first of
-//! several best paths is therefore plain Viterbi's. **Cost.** The scores along each path, once.
+//! several best paths is therefore plain Viterbi's. **Cost.** The scores along each path, once; comparisons look at labels from the end.
 
-use super::Path;
+use super::{Path, Tally};
 use crate::kernel::Float;
 use crate::lattice::{EdgeScores, Lattice};
 use std::cmp::Ordering;
@@ -28,10 +28,12 @@ impl<S: Float> EqualPaths<S> {
         edges: &E,
         paths: &mut [Path<S>],
         mut wanted: usize,
+        tally: &mut impl Tally,
     ) {
         for equal in paths.chunk_by_mut(|a, b| a.score == b.score) {
             if equal.len() > 1 && wanted > 0 {
                 self.sort_run(lattice, edges, equal, wanted);
+                tally.edges(equal.len() * (lattice.positions() - 1));
             }
             wanted = wanted.saturating_sub(equal.len());
         }
@@ -47,16 +49,12 @@ impl<S: Float> EqualPaths<S> {
         let positions = lattice.positions();
         self.alphas.clear();
         for path in &*paths {
-            let mut before = None;
-            for (t, &label) in path.labels.iter().enumerate() {
-                let y = label as usize;
-                let value = match before {
-                    None => lattice.start().map_or(S::ZERO, |start| start[y]),
-                    Some((alpha, p)) => alpha + edges.get(t, p, y),
-                };
-                let alpha = value + lattice.node_row(t)[y];
+            let mut alpha = lattice.first_score(path.labels[0] as usize);
+            self.alphas.push(alpha);
+            for (t, pair) in (1..).zip(path.labels.windows(2)) {
+                let (p, y) = (pair[0] as usize, pair[1] as usize);
+                alpha = alpha + edges.get(t, p, y) + lattice.node_row(t)[y];
                 self.alphas.push(alpha);
-                before = Some((alpha, y));
             }
         }
         let alphas = &self.alphas;
@@ -83,8 +81,8 @@ impl<S: Float> EqualPaths<S> {
             false => &mut self.order,
         };
         first.sort_unstable_by(by_rank);
-        // Each path goes to its place along a cycle of the permutation.
-        for i in 0..paths.len() {
+        // Each path goes to its place along a cycle of the permutation; those not wanted stay anywhere.
+        for i in 0..wanted.min(paths.len()) {
             let mut from = self.order[i] as usize;
             while from < i {
                 from = self.order[from] as usize;

@@ -176,7 +176,7 @@ fn step<S: Float>(
     let score = space.next_path(tally).ok()??;
     let mut labels = vec![0; lattice.positions()];
     space.write_labels(&mut labels, tally);
-    Some((Path { labels, score }, space.place()))
+    Some((Path { labels, score: score + S::ZERO }, space.place())) // as `Decoded::push_path`
 }
 
 /// Skips the first `count` paths.

@@ -5,7 +5,6 @@ use kbest::decode::{Auto, Engine, Engines, Funnel, RecursiveEnumeration, Viterbi
 use kbest::random::Random;
 use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
-use std::collections::HashSet;
 
 /// Uninformative scores: the funnel would open nearly everything, and soon gives up.
 fn noise(positions: usize, labels: usize) -> (Vec<f64>, Edges<f64>) {
@@ -167,7 +166,7 @@ fn auto_is_never_the_name_of_an_answer() {
     }
 }
 
-/// Whatever `auto` learns from the clock, the best path is the same; several paths, and counters, come by the plan.
+/// Whatever `auto` learns from the clock, the best path is the same; counters come by the plan.
 #[test]
 fn what_it_learns_changes_no_answer() {
     let labels = 40;
@@ -209,7 +208,7 @@ fn what_it_learns_changes_no_answer() {
 fn what_it_learns_changes_no_list_of_paths() {
     let mut random = Random::new(12);
     let mut learning = Scratch::learning();
-    let mut found_by = HashSet::new();
+    let mut unplanned = 0;
     for (labels, rare) in [(6, 9), (40, 9), (40, 2)] {
         let mut whole = |count: usize, size: usize, rare: usize| -> Vec<f32> {
             let score = |random: &mut Random| match random.below(rare) {
@@ -223,22 +222,23 @@ fn what_it_learns_changes_no_list_of_paths() {
         let to: Vec<u32> = (0..labels as u32).flat_map(|p| [p, (7 * p + 3) % labels as u32]).collect();
         let listed = Edges::sparse(labels, 0.0, &from, &to, &whole(from.len(), 3, rare)).unwrap();
         for (edges, k) in [(&dense, 2), (&listed, 2), (&dense, 30), (&listed, 30)] {
-            for i in 0..240 {
-                let (positions, size) = (5 + i % 4, [2, 9, 99][i / 80]);
+            for i in 0..360 {
+                let (positions, size) = (5 + i % 4, [2, 9, 99][i / 120]);
                 let lattice = Lattice::new(whole(positions * labels, size, 30), edges).unwrap();
                 let found = Auto::default().decode_kbest(&lattice, k, &mut learning);
                 let expected = RecursiveEnumeration::default().decode_kbest(&lattice, k, &mut Scratch::new());
                 match (found, expected) {
                     (Ok(found), Ok(expected)) => {
                         assert_eq!(found.paths, expected.paths, "{labels} labels, k = {k}, {i}");
-                        found_by.insert(found.decoder);
+                        let planned = Auto::default().decode_kbest(&lattice, k, &mut Scratch::new()).unwrap();
+                        unplanned += usize::from(found.decoder != planned.decoder);
                     }
                     (found, expected) => assert_eq!(found.err(), expected.err(), "{labels} labels, {i}"),
                 }
             }
         }
     }
-    assert!(found_by.len() > 1, "{found_by:?}");
+    assert!(unplanned > 0, "nothing was tried");
 }
 
 /// Easy positions, then hard ones: a forward pass goes on where the funnel gave up, and does not begin anew.

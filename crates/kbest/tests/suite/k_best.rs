@@ -76,6 +76,9 @@ fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, deco
                     let first = &scores(expected)[..k.min(expected.paths.len())];
                     assert_eq!(scores(&answer), first, "{}", context());
                     check_list(&lattice, k, &answer, &context);
+                    if matches!(decoder, Decoder::Funnel(_) | Decoder::Auto(_)) {
+                        assert_eq!(answer.paths, expected.paths[..answer.paths.len()], "{}", context());
+                    }
                 }
                 (expected, answer) => {
                     assert_eq!(answer.as_ref().err(), expected.as_ref().err(), "{}", context());

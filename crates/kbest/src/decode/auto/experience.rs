@@ -1,6 +1,6 @@
 //! What `auto` learns from the times of earlier sequences.
 //!
-//! **What.** For each kind of sequence (the same edges, about the same length, as many paths), the time per position of every way to decode
+//! **What.** For each kind of sequence (the same edges, about the same length, the same number of paths), the time per position of every way to decode
 //! it: as planned, with the funnel at once, or with one of the forward passes at once. Most sequences go the way that has been
 //! fastest; now and then another way is tried. **Why.** A plan guesses costs that differ from one processor to the next, and on
 //! short sequences even the look ahead that it relies on takes a tenth of the time. **Cost.** Trying is paid from an account
@@ -18,7 +18,7 @@ use crate::lattice::Lattice;
 pub(super) enum Way {
     /// By the plan.
     Planned,
-    /// With the funnel, on a budget twice as large as the plan would give it for easy positions, without a look ahead.
+    /// With the funnel, on a large budget, without a look ahead.
     Funnel,
     /// With the engine that has this forward pass.
     Pass(ForwardPass),
@@ -323,7 +323,7 @@ mod tests {
             class_pairs: 0,
             matrix_bytes: Some(4 * labels * labels),
             base_forbidden: false,
-            forbids: false,
+            small_matrix_forbids: false,
             level: Level::Avx512, // the same costs on every machine
         }
     }
@@ -441,6 +441,30 @@ mod tests {
         let (gone, _) = decode(&mut Experience::default(), alike, [9e3, 1.0, 1.0, 9e3, 9e3], 10_000);
         assert_eq!((gone[FUNNEL], gone[SIMD]), (0, 0), "{gone:?}");
         assert!(gone[SPARSE] > 0, "{gone:?}");
+    }
+
+    #[test]
+    fn several_paths_are_a_kind_of_their_own() {
+        let mut experience = Experience::default();
+        let one = alike(1, 100);
+        let several = Alike { key: Key { k: 5, ..one.key }, facts: Facts { k: 5, ..one.facts } };
+        for _ in 0..50 {
+            decode(&mut experience, one, [9e3, 2e4, 5e3, 1e6, 2e4], 100);
+            decode(&mut experience, several, [9e3, 3e3, 1e4, 1e6, 2e4], 100);
+        }
+        assert!(decode(&mut experience, one, [9e3, 2e4, 5e3, 1e6, 2e4], 100).0[SIMD] > 90);
+        assert!(decode(&mut experience, several, [9e3, 3e3, 1e4, 1e6, 2e4], 100).0[FUNNEL] > 90);
+        assert_eq!(experience.plan(7).facts, Facts { k: 5, positions: 7, ..one.facts });
+    }
+
+    /// A forward pass alone finds one path.
+    #[test]
+    fn without_an_enumeration_no_pass_is_tried_for_several_paths() {
+        let engines = Engines { recursive_enumeration: false, ..Engines::default() };
+        let one = alike(1, 100);
+        let several = Alike { key: Key { k: 5, engines, ..one.key }, facts: Facts { k: 5, ..one.facts } };
+        let (gone, _) = decode(&mut Experience::default(), several, [9e3, 9e3, 1.0, 1.0, 1.0], 10_000);
+        assert_eq!(gone[SIMD..], [0, 0, 0], "{gone:?}");
     }
 
     /// What was learned is unlearned when sequences become different.

@@ -105,18 +105,15 @@ impl Auto {
         let facts = || Facts::of(job.lattice, k);
         let choice = job.scratch.experience.choose(Key::of(job.lattice, k, self.engines), facts);
         let begun = choice.timed.then(Instant::now);
-        let new;
-        let plan = match choice.way {
-            Some(_) => job.scratch.experience.plan(positions),
-            None => {
-                new = self.plan(job.lattice, k);
-                &new
-            }
-        };
+        let planned = |plan: &Plan| (plan.first.map(|first| (first, plan.budget)), plan.fallback);
         let (first, last) = match choice.way {
             Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, k)),
-            Some(Way::Funnel) => (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback),
-            Some(Way::Planned) | None => (plan.first.map(|first| (first, plan.budget)), plan.fallback),
+            Some(Way::Funnel) => {
+                let plan = job.scratch.experience.plan(positions);
+                (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback)
+            }
+            Some(Way::Planned) => planned(job.scratch.experience.plan(positions)),
+            None => planned(&self.plan(job.lattice, k)),
         };
         let answer = try_in_turn(first, last, job.reborrow());
         if let Some(begun) = begun {

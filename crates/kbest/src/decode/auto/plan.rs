@@ -18,13 +18,16 @@ use std::fmt;
 const FEW_LABELS: usize = 64;
 const FEW_LABELS_SCALAR: usize = 32;
 
-/// Below this many labels, nothing is learned from the clock, either: it would take longer than what could be saved.
+/// Below this many labels, nothing is learned from the clock for one path, either: it would take longer than what could be saved.
 const TINY: usize = 48;
 
-/// From this many labels on, it may pay to open only the labels of a matrix that can matter; and to do so with edges that are
-/// not stored as a matrix, or for several paths; and for many paths, of which there are so many at least.
+/// From this many labels on, it may pay to open only the labels of a matrix that can matter.
 const OPENED: usize = 128;
+
+/// The same with edges that are not stored as a matrix, or for several paths.
 const OPENED_LISTED: usize = 16;
+
+/// The same for many paths, and how many these are.
 const OPENED_MANY: usize = 2;
 const MANY_PATHS: usize = 16;
 
@@ -57,6 +60,10 @@ const FURTHER_SHARE: usize = 4;
 /// With more ways than this for each path and position, most paths are equally good.
 const TIES: usize = 64;
 
+/// A funnel that has proved fast for such sequences may cost so many times what the fallback is estimated to take, or one sequence in a
+/// few would be decoded twice.
+const AT_ONCE: usize = 4;
+
 /// Most positions looked at.
 const MOST_LOOKS: usize = 16;
 
@@ -80,14 +87,14 @@ pub struct Facts {
     pub matrix_bytes: Option<usize>,
     /// Whether all pairs that are not exceptions are forbidden.
     pub base_forbidden: bool,
-    /// Whether some pair of a matrix of very few labels is forbidden; with more labels, nobody looks.
-    pub forbids: bool,
+    /// Whether some pair of a matrix is forbidden, if it has very few labels and many paths are wanted: otherwise nobody looks.
+    pub small_matrix_forbids: bool,
     /// Instruction set.
     pub level: Level,
 }
 
 impl Facts {
-    /// The facts of a lattice. Dense edges are examined once and remember the answer.
+    /// The facts of a lattice. Edges know the answers, except that very small matrices are read where many paths are wanted.
     pub fn of<S: Float>(lattice: &Lattice<'_, S>, k: usize) -> Self {
         let in_matrix = |matrix: &Matrix<S>| match matrix {
             Matrix::Dense(edges) => edges.exceptions(),
@@ -132,7 +139,7 @@ impl Facts {
             Shape::Dense(_) | Shape::Callback(_) => false,
         };
         let labels = lattice.labels();
-        let forbids = labels < OPENED_LISTED
+        let small_matrix_forbids = labels < OPENED_LISTED
             && k >= MANY_PATHS
             && match lattice.edges().shape() {
                 Shape::Dense(edges) => edges.forbids(),
@@ -152,7 +159,7 @@ impl Facts {
             class_pairs,
             matrix_bytes,
             base_forbidden,
-            forbids,
+            small_matrix_forbids,
             level: level(),
         }
     }
@@ -238,7 +245,7 @@ impl Facts {
     /// Whether the funnel may pay off, if something else costs this much.
     fn may_open(&self, cost: Alternative) -> bool {
         let small = match self.level {
-            _ if self.k >= MANY_PATHS && !self.forbids => OPENED_MANY,
+            _ if self.k >= MANY_PATHS && !self.small_matrix_forbids => OPENED_MANY,
             _ if self.matrix_bytes.is_none() || self.k > 1 => OPENED_LISTED,
             Level::Scalar => FEW_LABELS_SCALAR,
             _ => OPENED,
@@ -419,12 +426,12 @@ impl Plan {
             && matches!(lattice.edges().shape(), Shape::Dense(_))
     }
 
-    /// The budget of a funnel that may spend twice what all positions together allow, and never looks ahead.
+    /// The budget of a funnel that may spend several times what all positions together allow, and never looks ahead.
     pub(super) fn whole_budget(&self, positions: usize) -> Budget {
         let Budget { alternative, later, ways, .. } = self.budget;
-        let left = alternative.least.saturating_mul(2 * positions);
+        let left = alternative.least.saturating_mul(AT_ONCE.saturating_mul(positions));
         Budget::new(left, Alternative::always(0), usize::MAX, None)
-            .for_several(later.saturating_mul(2), ways)
+            .for_several(later.saturating_mul(AT_ONCE), ways)
     }
 
     /// How the fallback computes forward scores.
@@ -469,7 +476,10 @@ impl fmt::Display for Plan {
                     writeln!(f, "When that is used up, a look ahead decides whether to go on.")?;
                 }
             }
-            None => writeln!(f, "No pruning: there are too few labels or positions, or it is switched off.")?,
+            None => writeln!(
+                f,
+                "No pruning: there are too few labels or positions, most pairs are forbidden, or it is switched off."
+            )?,
         }
         let when = if self.first.is_some() { "If that is not enough," } else { "Runs" };
         write!(f, "{when} `{}`: {}.", self.fallback.name(), self.fallback.reason())

@@ -24,10 +24,10 @@
 use super::graph::{END, Graph, Way};
 use super::smallest::{Buckets, keep_smallest};
 use super::written::{Written, change_labels};
-use crate::decode::Decoded;
 use crate::decode::equal_paths::EqualPaths;
 use crate::decode::funnel::layers::NONE;
 use crate::decode::funnel::sorting::sort_few;
+use crate::decode::{Decoded, Tally};
 use crate::kernel::Float;
 use crate::lattice::{EdgeScores, Lattice};
 
@@ -73,6 +73,7 @@ impl<S: Float> Deviations<S> {
         k: usize,
         limit: S,
         slack: S,
+        tally: &mut impl Tally,
         out: &mut Decoded<S>,
     ) -> bool {
         let Some(limit) = self.list(graph, k, limit, slack) else { return false };
@@ -87,7 +88,7 @@ impl<S: Float> Deviations<S> {
         for rank in 0..past {
             self.push_path(graph, self.ranked[rank], out);
         }
-        self.equals.sort(lattice, edges, &mut out.paths[1..], k - 1);
+        self.equals.sort(lattice, edges, &mut out.paths[1..], k - 1, tally);
         out.keep_paths(k);
         true
     }
@@ -180,7 +181,7 @@ impl<S: Float> Deviations<S> {
         let number =
             if as_parent { self.listed[deviation.parent as usize].written } else { deviation.written };
         let mut path = out.take_spare();
-        path.score = score;
+        path.score = score + S::ZERO; // as `Decoded::push_path`
         path.labels.clear();
         path.labels.extend_from_slice(self.written.labels(number));
         if as_parent {

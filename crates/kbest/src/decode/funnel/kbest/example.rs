@@ -110,7 +110,16 @@ fn the_page_tells_what_happens() {
 
         // 3 deviate
         let mut out = Decoded::default();
-        assert!(deviations.push_best(lattice, edges, graph, k, margin + hidden, hidden, &mut out));
+        assert!(deviations.push_best(
+            lattice,
+            edges,
+            graph,
+            k,
+            margin + hidden,
+            hidden,
+            &mut Uncounted,
+            &mut out
+        ));
         let listed = deviations.listed[1..].iter().map(|path| (path.parent, path.loss));
         assert_eq!(listed.collect::<Vec<_>>(), [(0, 2.0), (0, 1.0), (2, 2.0)], "A C B, A C D, B C D");
         let spelt = |path: &crate::decode::Path<f32>| {

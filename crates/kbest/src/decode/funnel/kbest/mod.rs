@@ -176,7 +176,8 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
         out.clear_paths();
         kept.graph.finish();
         let hidden = slack.within(margin);
-        if !deviations.push_best(lattice, edges, &kept.graph, k, margin + hidden, hidden, out) {
+        let limit = margin + hidden;
+        if !deviations.push_best(lattice, edges, &kept.graph, k, limit, hidden, search.tally, out) {
             out.clear_paths();
             kept.fill_columns();
             let (survivors, paths) = kept.parts();
