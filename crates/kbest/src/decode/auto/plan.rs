@@ -31,8 +31,8 @@ const OPENED_LISTED: usize = 16;
 const OPENED_MANY: usize = 2;
 const MANY_PATHS: usize = 16;
 
-/// One row in this many usually matters.
-const USUAL_ROWS: usize = 8;
+/// One row in this many usually matters where the funnel has given up.
+const USUAL_ROWS: usize = 3;
 
 /// What a vector of a matrix costs at least where the matrix has more bytes than this, and does not stay in the caches near the
 /// core, or in any. (Measured: 2.2 nanoseconds from 4 MiB on with an Intel Xeon, less with an AMD EPYC.)
