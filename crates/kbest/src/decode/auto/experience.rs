@@ -1,11 +1,11 @@
 //! What `auto` learns from the times of earlier sequences.
 //!
-//! **What.** For each kind of sequence (the same edges, about the same length, the same number of paths), the time per position of every way to decode
-//! it: as planned, with the funnel at once, or with one of the forward passes at once. Most sequences go the way that has been
-//! fastest; now and then another way is tried. **Why.** A plan guesses costs that differ from one processor to the next, and on
-//! short sequences even the look ahead that it relies on takes a tenth of the time. **Cost.** Trying is paid from an account
-//! into which every sequence pays a fortieth of its time, and less later on; the clock is read so rarely that it takes about a
-//! hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
+//! **What.** For each kind of sequence (the same edges, about the same length, the same number of paths), the time per
+//! position of every way to decode it: as planned, with the funnel at once, or with one of the forward passes at once. Most
+//! sequences go the way that has been fastest; now and then another way is tried. **Why.** A plan guesses costs that differ
+//! from one processor to the next, and on short sequences even the look ahead that it relies on takes a tenth of the time.
+//! **Cost.** Trying is paid from an account into which every sequence pays a fortieth of its time, and less later on; the
+//! clock is read so rarely that it takes about a hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
 //! every time ([`crate::Scratch::learning`]): which way was fastest depends on the clock. The paths do not.
 
 use super::{Engines, Facts, Plan};
