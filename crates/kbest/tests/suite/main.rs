@@ -30,6 +30,7 @@ mod k_best;
 mod label_parts;
 mod layers;
 mod lazy;
+mod learned_tagging;
 mod marginals;
 mod model_file;
 mod model_sections;

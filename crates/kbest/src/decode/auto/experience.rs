@@ -38,19 +38,22 @@ const LEAST_OPENED: usize = 16;
 /// Most kinds remembered; the oldest is forgotten.
 const KINDS: usize = 8;
 
+/// Plans that a kind keeps: making one takes about as long as two positions of an easy sequence.
+const PLANS: usize = 16;
+
 /// The share of the time that goes into trying other ways, at first and when each has been tried a few times.
 const FIRST_SHARE: f64 = 1.0 / 40.0;
 const LATER_SHARE: f64 = 1.0 / 100.0;
 const FEW_TIMES: u32 = 4;
 
 /// A way that takes so many times as long as the best is hopeless: two tries are enough at first.
-const HOPELESS: f64 = 8.0;
+const HOPELESS: f64 = 4.0;
 
 /// The account never holds more than the time of this many runs, nor less than minus that.
 const MOST_RUNS: f64 = 50.0;
 
-/// Nanoseconds that reading the clock twice may take, and the share of the time that may go into it.
-const CLOCK: f64 = 80.0;
+/// Nanoseconds that reading the clock twice and taking down the time may take, and the share of the time that may go into it.
+const CLOCK: f64 = 160.0;
 const CLOCK_SHARE: f64 = 1.0 / 100.0;
 
 /// A way that is tried runs for about this many nanoseconds before it is timed, because a decoder that has not run for a while is
@@ -116,7 +119,8 @@ impl Estimate {
 #[derive(Debug)]
 struct Kind {
     key: Key,
-    plan: Plan,
+    facts: Facts,
+    plans: Vec<Plan>,                  // by number of positions, modulo their number
     estimates: [Estimate; WAYS.len()], // by way
     best: usize,                       // the way that most sequences go
     way: usize,                        // the way of this run
@@ -129,7 +133,8 @@ impl Kind {
     fn new(key: Key, facts: Facts) -> Self {
         Kind {
             key,
-            plan: Plan::choose(facts, key.engines),
+            facts,
+            plans: vec![Plan::choose(facts, key.engines); PLANS],
             estimates: [Estimate::default(); WAYS.len()],
             best: 0,
             way: 0,
@@ -141,7 +146,7 @@ impl Kind {
 
     /// Whether a way might be the fastest.
     fn is_promising(&self, way: usize) -> bool {
-        let (facts, engines) = (self.plan.facts, self.key.engines);
+        let (facts, engines) = (self.facts, self.key.engines);
         let steps = |pass| facts.cost_of(pass).map(|cost| cost.least);
         let can_win = |pass| {
             let least = steps(pass).map(|steps| steps as f64 * LEAST_STEP);
@@ -154,7 +159,7 @@ impl Kind {
             Way::Planned => true,
             Way::Funnel => {
                 let enough = facts.k > 1 || facts.labels >= LEAST_OPENED;
-                engines.funnel && enough && !facts.base_forbidden
+                engines.funnel && enough && !facts.wants_most_paths()
             }
             Way::Pass(_) if facts.k > 1 && !engines.recursive_enumeration => false,
             Way::Pass(pass @ ForwardPass::Sparse) => {
@@ -214,7 +219,7 @@ impl Kind {
         let best = self.estimates[self.best].nanoseconds;
         let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
             (0, Way::Pass(pass)) => {
-                let facts = self.plan.facts;
+                let facts = self.facts;
                 let further = facts.further_steps();
                 let steps =
                     facts.cost_of(pass).map_or(usize::MAX, |cost| cost.plus(further).cost(facts.labels / 4));
@@ -294,9 +299,10 @@ impl Experience {
     /// The plan for a sequence of the last kind, of so many positions.
     #[inline]
     pub(super) fn plan(&mut self, positions: usize) -> &Plan {
-        let Kind { plan, key, .. } = &mut self.kinds[self.last];
+        let Kind { facts, plans, key, .. } = &mut self.kinds[self.last];
+        let plan = &mut plans[positions % PLANS];
         if plan.facts.positions != positions {
-            *plan = Plan::choose(Facts { positions, ..plan.facts }, key.engines);
+            *plan = Plan::choose(Facts { positions, ..*facts }, key.engines);
         }
         plan
     }

@@ -241,6 +241,13 @@ impl Facts {
         self.matrix_bytes.is_some() && (2..self.few_labels()).contains(&self.labels)
     }
 
+    /// Whether there are at most twice as many paths as are wanted: then hardly anything can be left out.
+    pub(super) fn wants_most_paths(&self) -> bool {
+        let paths =
+            u32::try_from(self.positions).ok().and_then(|positions| self.labels.checked_pow(positions));
+        self.k > 1 && paths.is_some_and(|paths| paths.div_ceil(2) <= self.k)
+    }
+
     /// Below this many labels, all edges of a matrix are read.
     fn few_labels(&self) -> usize {
         few_labels(self.level)
@@ -257,10 +264,13 @@ impl Facts {
         if self.k > 1 && self.positions > LONG && self.labels < OPENED && self.exceptions.is_some() {
             return false;
         }
+        if self.wants_most_paths() {
+            return false;
+        }
         let least = funnel::least_cost(self.labels);
         match self.base_forbidden {
             // Where most labels cannot follow each other, those that look best often lead nowhere.
-            true => self.k == 1 && self.labels >= small && cost.least > EASY * least,
+            true => self.k < MANY_PATHS && self.labels >= small && cost.least > EASY * least,
             false => self.labels >= small && cost.least > 3 * least / 2,
         }
     }
@@ -485,7 +495,7 @@ impl fmt::Display for Plan {
             }
             None => writeln!(
                 f,
-                "No pruning: there are too few labels or positions, most pairs are forbidden, or it is switched off."
+                "No pruning: there are too few labels or positions, most pairs are forbidden, most paths are wanted, or it is switched off."
             )?,
         }
         let when = if self.first.is_some() { "If that is not enough," } else { "Runs" };
