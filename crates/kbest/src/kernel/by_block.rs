@@ -55,11 +55,12 @@ pub struct Targets<'a, S> {
 impl<S: Score> Targets<'_, S> {
     /// The number of blocks. Panics unless all rows have the lengths they should have: unchecked loops rely on it.
     #[inline(always)]
-    fn check(&self, origins: &[Origin<'_, S>]) -> usize {
+    fn check(&self, origins: &[Origin<'_, S>], values: &[S]) -> usize {
         let (labels, blocks) = (self.node.len(), self.block_way_out.len());
         let count = labels.div_ceil(self.width);
         assert!(self.width >= LANES && count <= MOST_BLOCKS, "{count} blocks of {}", self.width);
         assert!(labels >= LANES && labels == self.way_out.len() && blocks == count.next_multiple_of(LANES));
+        assert!(values.len() >= labels);
         assert!(origins.iter().all(|origin| origin.row.len() >= labels && origin.bounds.len() == blocks));
         count
     }
@@ -102,20 +103,21 @@ pub(super) mod scalar {
         targets: Targets<'_, S>,
         floor: Option<S>,
         gain: S,
+        values: &mut [S],
         found: &mut Vec<u32>,
     ) -> ByBlock<S> {
-        let count = targets.check(origins);
+        let count = targets.check(origins, values);
         let Targets { node, way_out, block_way_out, width } = targets;
         let value = |y: usize| largest_sum(origins, |origin| origin.row[y]);
-        let (mut values, mut nodes) = ([S::FORBIDDEN; MOST_BLOCKS], [S::FORBIDDEN; MOST_BLOCKS]);
-        for (b, value) in values[..count].iter_mut().enumerate() {
-            *value = largest_sum(origins, |origin| origin.bounds[b]);
+        let (mut bounds, mut nodes) = ([S::FORBIDDEN; MOST_BLOCKS], [S::FORBIDDEN; MOST_BLOCKS]);
+        for (b, bound) in bounds[..count].iter_mut().enumerate() {
+            *bound = largest_sum(origins, |origin| origin.bounds[b]);
         }
         block_maxima(&mut nodes[..count], node, width);
         let (mut read, given) = (0, floor.is_some());
         let floor = floor.unwrap_or_else(|| {
-            let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(values[b] + nodes[b]));
-            let best = (0..count).find(|&b| values[b] + nodes[b] >= most).unwrap_or(0);
+            let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(bounds[b] + nodes[b]));
+            let best = (0..count).find(|&b| bounds[b] + nodes[b] >= most).unwrap_or(0);
             read = targets.around(best).len();
             targets.around(best).fold(S::FORBIDDEN, |most, y| most.larger(value(y) + node[y])) + gain
         });
@@ -124,12 +126,13 @@ pub(super) mod scalar {
         }
         let mut rest = S::FORBIDDEN;
         for b in 0..count {
-            let bound = values[b].larger(least) + nodes[b];
+            let bound = bounds[b].larger(least) + nodes[b];
             if bound + block_way_out[b] >= floor {
                 let labels = b * width..node.len().min((b + 1) * width);
                 read += labels.len();
                 for y in labels {
-                    let score = value(y).larger(least) + node[y];
+                    values[y] = value(y);
+                    let score = values[y].larger(least) + node[y];
                     if score + way_out[y] >= floor {
                         found.push(y as u32);
                     } else {
@@ -189,6 +192,7 @@ pub(super) mod vector {
         targets: Targets<'_, V::Element>,
         floor: Option<V::Element>,
         gain: V::Element,
+        values: &mut [V::Element],
         found: &mut Vec<u32>,
     ) -> ByBlock<V::Element> {
         const {
@@ -196,13 +200,13 @@ pub(super) mod vector {
             assert!(MOST_BLOCKS.is_multiple_of(LANES) && MOST_BLOCKS < 64);
         };
         let lanes = V::LANES;
-        let count = targets.check(origins);
+        let count = targets.check(origins, values);
         let Targets { node, way_out, block_way_out, width } = targets;
         let padded = block_way_out.len();
         let forbidden = V::Element::FORBIDDEN;
-        let (mut values, mut nodes) = ([forbidden; MOST_BLOCKS], [forbidden; MOST_BLOCKS]);
+        let (mut bounds, mut nodes) = ([forbidden; MOST_BLOCKS], [forbidden; MOST_BLOCKS]);
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
-        // Rows are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
+        // Rows and values are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
         // fit after the list, and a vector's lanes after them.
         unsafe {
             block_maxima::<V>(&mut nodes[..count], node, width);
@@ -210,7 +214,7 @@ pub(super) mod vector {
                 let score = V::splat(origin.score);
                 for b in (0..padded).step_by(lanes) {
                     let value = score.add(V::load(origin.bounds.as_ptr().add(b)));
-                    value.larger(V::load(values.as_ptr().add(b))).store(values.as_mut_ptr().add(b));
+                    value.larger(V::load(bounds.as_ptr().add(b))).store(bounds.as_mut_ptr().add(b));
                 }
             }
             let (mut read, given) = (0, floor.is_some());
@@ -219,12 +223,12 @@ pub(super) mod vector {
                 None => {
                     let mut most = V::splat(forbidden);
                     for b in (0..padded).step_by(lanes) {
-                        most = sum_at::<V>(&values, &nodes, b).larger(most);
+                        most = sum_at::<V>(&bounds, &nodes, b).larger(most);
                     }
                     let most = V::splat(most.largest_lane());
                     let mut best = 0;
                     for b in (0..padded).step_by(lanes).rev() {
-                        let hits = sum_at::<V>(&values, &nodes, b).at_least(most);
+                        let hits = sum_at::<V>(&bounds, &nodes, b).at_least(most);
                         best = if hits != 0 { b + hits.trailing_zeros() as usize } else { best };
                     }
                     let block = targets.around(best.min(count - 1));
@@ -247,7 +251,7 @@ pub(super) mod vector {
             let mut rest = V::splat(forbidden);
             let mut matter = 0u64;
             for b in (0..padded).step_by(lanes) {
-                let value = V::load(values.as_ptr().add(b)).larger(least);
+                let value = V::load(bounds.as_ptr().add(b)).larger(least);
                 let bound = value.add(V::load(nodes.as_ptr().add(b)));
                 let reach = bound.add(V::load(block_way_out.as_ptr().add(b)));
                 let (hits, others) = bound.split_at_least(reach, threshold);
@@ -265,12 +269,13 @@ pub(super) mod vector {
                 let (mut y, past) = (block * width, node.len().min((block + 1) * width));
                 read += past - y;
                 while y + TOGETHER * lanes <= past {
-                    let values = values_at::<V, TOGETHER>(origins, y);
+                    let four = values_at::<V, TOGETHER>(origins, y);
                     let mut i = 0;
                     while i < TOGETHER {
                         let at = y + i * lanes;
+                        four[i].store(values.as_mut_ptr().add(at));
                         let others =
-                            select_in_vector(values[i].larger(least), at, 0, rows, threshold, &mut next);
+                            select_in_vector(four[i].larger(least), at, 0, rows, threshold, &mut next);
                         rest = others.larger(rest);
                         i += 1;
                     }
@@ -279,6 +284,7 @@ pub(super) mod vector {
                 while y < past {
                     let at = y.min(past - lanes);
                     let [value] = values_at::<V, 1>(origins, at);
+                    value.store(values.as_mut_ptr().add(at));
                     let others =
                         select_in_vector(value.larger(least), at, y - at, rows, threshold, &mut next);
                     rest = others.larger(rest);

@@ -124,7 +124,8 @@ kernels! {
     /// blocks whose bounds reach the threshold, while the bound of any other stands for its labels. The threshold is the
     /// floor if there is one, else `gain` more than the largest value, with its node, in the block that promises most; if that is
     /// forbidden, nothing is selected. Returns it, with
-    /// the largest value or bound of the other labels.
+    /// the largest value or bound of the other labels, and writes the value of every label that is selected (and of those read
+    /// with them).
     ///
     /// # Panics
     /// If there are more than [`MOST_BLOCKS`](super::MOST_BLOCKS) blocks, a block or the row is shorter than a vector, or
@@ -135,6 +136,7 @@ kernels! {
         targets: Targets<'_, Self>,
         floor: Option<Self>,
         gain: Self,
+        values: &mut [Self],
         found: &mut Vec<u32>
     ) -> ByBlock<Self>;
 

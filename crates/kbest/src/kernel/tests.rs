@@ -140,28 +140,32 @@ macro_rules! twin_tests {
                     let targets = Targets { node: &node, way_out: &way_out, block_way_out: &block_way_out, width };
                     let (least, floor, gain) =
                         (least as $float, floor.map(|floor| floor as $float), gain as $float);
-                    let mut wanted = vec![7];
-                    let expected = scalar::select_by_block(&origins, least, targets, floor, gain, &mut wanted);
+                    let (mut wanted, mut values) = (vec![7], vec![7.0; node.len()]);
+                    let expected =
+                        scalar::select_by_block(&origins, least, targets, floor, gain, &mut values, &mut wanted);
                     on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
-                        let mut found = vec![7];
-                        let got = kernels::select_by_block(&origins, least, targets, floor, gain, &mut found);
+                        let (mut found, mut read) = (vec![7], vec![7.0; node.len()]);
+                        let got =
+                            kernels::select_by_block(&origins, least, targets, floor, gain, &mut read, &mut found);
                         assert_eq!((got, &found), (expected, &wanted));
+                        assert!(found[1..].iter().all(|&y| read[y as usize] == values[y as usize]));
                     });
                     if floor.is_none() && expected.floor == <$float>::NEG_INFINITY {
                         prop_assert_eq!(wanted, vec![7]); // the block that promises most holds nothing
                         return Ok(());
                     }
                     // It finds what a look at all labels finds, and the bound holds for all others.
-                    let values: Vec<$float> = (0..node.len()).map(|y| {
+                    let exact: Vec<$float> = (0..node.len()).map(|y| {
                         origins.iter().fold(<$float>::NEG_INFINITY, |most, origin| most.larger(origin.score + origin.row[y]))
                     }).collect();
                     let mut all = vec![7];
                     let rest =
-                        scalar::select_reaching(0.0, &values, least, &node, &way_out, expected.floor, &mut all);
+                        scalar::select_reaching(0.0, &exact, least, &node, &way_out, expected.floor, &mut all);
                     assert_eq!(wanted, all);
+                    assert!(wanted[1..].iter().all(|&y| values[y as usize] == exact[y as usize]));
                     assert!(rest <= expected.rest);
                     if floor.is_none() {
-                        assert!(expected.floor <= scalar::largest_value(0.0, &values, &node) + gain);
+                        assert!(expected.floor <= scalar::largest_value(0.0, &exact, &node) + gain);
                     }
                 }
 

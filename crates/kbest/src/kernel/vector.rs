@@ -603,6 +603,7 @@ macro_rules! compile_kernels {
                     targets: Targets<'_, $element>,
                     floor: Option<$element>,
                     gain: $element,
+                    values: &mut [$element],
                     found: &mut Vec<u32>
                 ) -> ByBlock<$element>;
                 fn first_at_least::<$vector>(

@@ -157,6 +157,11 @@ impl<S: Float> DenseEdges<S> {
         (self.labels <= COLUMNS_UP_TO).then(|| &self.columns.get_or_init(|| self.transposed())[..])
     }
 
+    /// Whether so few edges differ from the typical one that a column is built from those.
+    fn has_few_exceptions(&self) -> bool {
+        self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels
+    }
+
     fn transposed(&self) -> AlignedVec<S> {
         let mut columns = AlignedVec::filled(self.labels * self.stride, S::FORBIDDEN);
         // Square by square: of each, both sides stay in the nearest cache.
@@ -253,8 +258,7 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
-        let few_exceptions = self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels;
-        if self.labels > COLUMNS_AT_HAND && few_exceptions {
+        if self.labels > COLUMNS_AT_HAND && self.has_few_exceptions() {
             return self.as_sparse().column(t, y, buffer);
         }
         if self.labels > COLUMNS_UP_TO && self.columns.get().is_none() {
@@ -265,6 +269,11 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
         }
         let columns = self.columns.get_or_init(|| self.transposed());
         &columns[y * self.stride..(y + 1) * self.stride]
+    }
+
+    fn column_bounds(&self, _: usize, y: usize) -> Option<&[S]> {
+        let collects = self.labels > COLUMNS_ON_REQUEST && !self.has_few_exceptions();
+        collects.then(|| self.blocks.of_block(self.blocks.blocks().block_of(y)))
     }
 
     #[inline(always)]

@@ -33,6 +33,12 @@ pub trait EdgeScores<S: Float> {
     /// All edges that enter label `y` at position `t`, padded and buffered in the same way.
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S];
 
+    /// An upper bound on each of these edges, if the edges would have to be collected one by one and bounds are at hand.
+    #[inline(always)]
+    fn column_bounds(&self, _t: usize, _y: usize) -> Option<&[S]> {
+        None
+    }
+
     /// Upper bounds on the edges into position `t`.
     fn bounds(&self, t: usize) -> BoundsView<'_, S>;
 }

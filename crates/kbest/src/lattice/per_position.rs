@@ -41,6 +41,9 @@ impl<S: Float> EdgeScores<S> for Matrix<S> {
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
         with_matrix!(self, |matrix| matrix.column(t, y, buffer))
     }
+    fn column_bounds(&self, t: usize, y: usize) -> Option<&[S]> {
+        with_matrix!(self, |matrix| matrix.column_bounds(t, y))
+    }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         with_matrix!(self, |matrix| matrix.bounds(t))
     }
@@ -98,6 +101,9 @@ impl<S: Float> EdgeScores<S> for PerPositionView<'_, S> {
     }
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
         self.matrix(t).column(t, y, buffer)
+    }
+    fn column_bounds(&self, t: usize, y: usize) -> Option<&[S]> {
+        self.matrix(t).column_bounds(t, y)
     }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         self.matrix(t).bounds(t)

@@ -51,3 +51,21 @@ fn the_worked_example_of_three_paths_is_true() {
     let counters = answer.counters.unwrap();
     assert_eq!(counters.nodes_at, [3, 2, 2], "also B at the first and at the last position");
 }
+
+/// D has a bad way in, from A, and asks whether a label not opened leads to more. C, from which the largest edge enters, has a low
+/// score; B has not, but leads to less over its own edge, unless that is a usual one.
+#[test]
+fn without_a_rival_nothing_more_is_opened() {
+    let mut scores = vec![0.0f32; 16];
+    let edge = |p: usize, y: usize| 4 * p + y;
+    (scores[edge(0, 3)], scores[edge(1, 2)], scores[edge(2, 3)]) = (-4.0, 2.0, 3.0);
+    let nodes = vec![10.0, 7.0, 1.0, 0.0, 0.0, 0.0, 0.0, 20.0];
+    for (rival, opened) in [(-4.0, vec![1, 1]), (0.0, vec![2, 1])] {
+        scores[edge(1, 3)] = rival;
+        let edges = Edges::dense(4, scores.clone()).unwrap();
+        let lattice = Lattice::new(nodes.clone(), &edges).unwrap();
+        let answer = Funnel.decode(&lattice, &mut Scratch::counting()).unwrap();
+        assert_eq!(answer.paths, Viterbi.decode(&lattice, &mut Scratch::new()).unwrap().paths);
+        assert_eq!(answer.counters.unwrap().nodes_at, opened, "edge of B: {rival}");
+    }
+}

@@ -15,8 +15,8 @@
 //! lead nowhere: see [`super::passes`].
 
 use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
-use super::passes::{as_slice, border, largest_ways_out};
-use super::search::{Memory, Search};
+use super::passes::{Found, Source, as_slice, border, ways_out_to};
+use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
 use crate::kernel::{ByBlock, Float, LANES, Origin, Targets, padded};
 use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL};
@@ -31,8 +31,13 @@ pub(super) fn looks_by_block(labels: usize) -> bool {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// As [`Search::look`] with any goal; nothing if that has to look at all labels.
-    pub(super) fn look_by_block(&mut self, t: usize, floor: Option<S>) -> Result<Option<(S, S)>, Stop> {
+    /// As [`Search::look`]; nothing if that has to look at all labels.
+    pub(super) fn look_by_block(
+        &mut self,
+        t: usize,
+        goal: Goal,
+        floor: Option<S>,
+    ) -> Result<Option<Found<S>>, Stop> {
         let (lattice, edges, labels) = (self.lattice, self.edges, self.lattice.labels());
         if t == 0 || !looks_by_block(labels) {
             return Ok(None);
@@ -41,38 +46,49 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if floor.is_none() && gain.is_none() {
             return Ok(None);
         }
-        let Memory { layers, way_out_buffer, selected, block_ways_out, .. } = &mut *self.memory;
+        let Memory { layers, values, gathered, way_out_buffer, selected, block_ways_out, .. } =
+            &mut *self.memory;
         let opened = layers.layer(t - 1).opened as usize;
         if opened > MOST_ORIGINS {
             return Ok(None);
         }
         let mut origins = [Origin::none(); MOST_ORIGINS];
-        for (origin, (_, entry)) in origins.iter_mut().zip(layers.opened(t - 1)) {
+        let mut source = Source::Gathered;
+        for (origin, (index, entry)) in origins.iter_mut().zip(layers.opened(t - 1)) {
             let Some(edges) = edges.row_in_blocks(t, entry.label as usize) else { return Ok(None) };
             *origin = Origin { score: entry.alpha, row: edges.row, bounds: edges.bounds };
+            if opened == 1 {
+                source = Source::Only(index);
+            }
         }
-        let block_way_out = match (t + 1 == lattice.positions(), lattice.end()) {
-            (false, _) => as_slice(edges.bounds(t + 1).row_blocks, block_ways_out, padded(blocks.count)),
-            (true, None) => as_slice(border(None), block_ways_out, padded(blocks.count)),
-            (true, Some(end)) => {
-                S::block_maxima(&mut block_ways_out[..blocks.count], end, blocks.width);
+        let node = lattice.node_row(t);
+        let way_out = ways_out_to(goal, lattice, edges, t, way_out_buffer);
+        let block_way_out = match (goal, t + 1 == lattice.positions()) {
+            (Goal::Any, false) => {
+                as_slice(edges.bounds(t + 1).row_blocks, block_ways_out, padded(blocks.count))
+            }
+            (Goal::Any, true) if lattice.end().is_none() => {
+                as_slice(border(None), block_ways_out, padded(blocks.count))
+            }
+            _ => {
+                S::block_maxima(&mut block_ways_out[..blocks.count], way_out, blocks.width);
                 &block_ways_out[..padded(blocks.count)]
             }
         };
-        let node = lattice.node_row(t);
-        let way_out = as_slice(largest_ways_out(lattice, edges, t), way_out_buffer, labels);
         let targets = Targets { node, way_out, block_way_out, width: blocks.width };
         let floor_before = layers.floor_before(t);
         selected.clear();
         let origins = &origins[..opened];
-        let found =
-            S::select_by_block(origins, floor_before, targets, floor, gain.unwrap_or(S::ZERO), selected);
+        let gain = gain.unwrap_or(S::ZERO);
+        let values = &mut values[t % 2];
+        gathered[t % 2] = None; // the values of selected labels alone are written
+        let found = S::select_by_block(origins, floor_before, targets, floor, gain, values, selected);
         let ByBlock { floor: reached, rest, read } = found;
         self.tally.edges(read * opened);
         let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * (read * opened).div_ceil(LANES);
         let selected = LABEL_COST * self.memory.selected.len();
         self.spend(LOOK_COST + passes + selected)?;
         // Where the block that promises most holds nothing, all labels must be looked at.
-        Ok((floor.is_some() || !reached.is_forbidden()).then_some((reached, rest)))
+        Ok((floor.is_some() || !reached.is_forbidden()).then_some(Found { floor: reached, rest, source }))
     }
 }

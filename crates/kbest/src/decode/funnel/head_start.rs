@@ -13,7 +13,7 @@
 //! scores from there on follow from it ([`HeadStart`]), and nothing before `s` has to be done again. **Cost.** A pass per opened
 //! label.
 
-use super::layers::NONE;
+use super::layers::LATER;
 use super::search::Memory;
 use crate::decode::forward::HeadStart;
 use crate::kernel::{AlignedVec, Float};
@@ -58,17 +58,12 @@ impl<S: Float> Memory<S> {
 
     /// Writes the labels before position `s` of the best path to a label that is known there.
     pub(crate) fn write_labels_before(&self, edges: &impl EdgeScores<S>, s: usize, path: &mut [LabelId]) {
-        let y = path[s] as usize;
-        let (mut best, mut from, mut at) = (S::FORBIDDEN, LabelId::MAX, NONE);
-        for (index, entry) in self.layers.opened(s - 1) {
-            let value = entry.alpha + edges.get(s, entry.label as usize, y);
-            if value > best || (value == best && entry.label < from) {
-                (best, from, at) = (value, entry.label, index);
-            }
-        }
-        for label in path[..s].iter_mut().rev() {
+        let way_back = |t: usize, y: LabelId| self.layers.best_way_in(edges, t, y as usize, &mut 0).1;
+        let mut at = way_back(s, path[s]);
+        for t in (0..s).rev() {
             let entry = self.layers.entry(at);
-            (*label, at) = (entry.label, entry.back);
+            path[t] = entry.label;
+            at = if entry.back == LATER { way_back(t, entry.label) } else { entry.back };
         }
     }
 }

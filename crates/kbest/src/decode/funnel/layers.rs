@@ -2,15 +2,19 @@
 
 use super::sorting::sort_few;
 use crate::kernel::Float;
+use crate::lattice::EdgeScores;
 
 /// No segment, no entry.
 pub(super) const NONE: u32 = u32::MAX;
+
+/// An entry that has yet to be found.
+pub(super) const LATER: u32 = u32::MAX - 1;
 
 /// A label whose forward score is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<S> {
     pub(super) label: u32,
-    /// Index of the entry before this one on the best path to it.
+    /// Index of the entry before this one on the best path to it; [`LATER`] if only the score of that path has been needed.
     pub(super) back: u32,
     /// Forward score: the judge's score of that path.
     pub(super) alpha: S,
@@ -120,11 +124,13 @@ impl<S: Float> Layers<S> {
 
     /// Adds labels to a layer: all those with a reach of at least `floor` that it did not have. No label left out has a
     /// larger score than `rest`.
-    pub(super) fn lower(&mut self, t: usize, fresh: &mut [Entry<S>], floor: S, rest: S) {
+    pub(super) fn lower(&mut self, t: usize, fresh: &mut [Entry<S>], sorts: bool, floor: S, rest: S) {
         let layer = &mut self.layers[t];
         (layer.floor, layer.rest) = (floor, rest);
-        sort_few(fresh, |entry| -entry.reach);
-        self.add(t, fresh, true);
+        if sorts {
+            sort_few(fresh, |entry| -entry.reach);
+        }
+        self.add(t, fresh, sorts);
     }
 
     /// Adds labels to a layer: all those that lead to a value of at least `floor` at label `after` that it did not
@@ -199,6 +205,41 @@ impl<S: Float> Layers<S> {
         self.runs(t).flat_map(|run| (run.first..).zip(run.entries))
     }
 
+    /// The best way into label `y` of a position after the first, over opened labels, as its value and its entry:
+    ///
+    /// ```text
+    /// value = max over the labels p opened before of  alpha[p] + edge(p, y)
+    /// ```
+    ///
+    /// Among equals the lowest label, whatever the order in which they are walked.
+    #[inline(always)]
+    pub(super) fn best_way_in(
+        &self,
+        edges: &impl EdgeScores<S>,
+        t: usize,
+        y: usize,
+        looked: &mut usize,
+    ) -> (S, u32) {
+        let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
+        for run in self.runs(t - 1) {
+            for (index, entry) in (run.first..).zip(run.entries) {
+                // Upper bound: neither this label nor any of less reach leads to as much as one already found.
+                if entry.reach < value {
+                    if run.descending {
+                        break;
+                    }
+                    continue;
+                }
+                *looked += 1;
+                let score = entry.alpha + edges.get(t, entry.label as usize, y);
+                if score > value || (score == value && entry.label < from) {
+                    (value, back, from) = (score, index, entry.label);
+                }
+            }
+        }
+        (value, back)
+    }
+
     /// Writes the position to each label that is open there.
     pub(super) fn mark(&self, t: usize, open_at: &mut [u32]) {
         self.opened(t).for_each(|(_, entry)| open_at[entry.label as usize] = t as u32);
@@ -219,11 +260,12 @@ impl<S: Float> Layers<S> {
         self.entries.len()
     }
 
-    /// The entries of the best path: the last label with the largest reach, the lowest among equals, and the way back.
+    /// The entries of the best path: the last label with the largest reach, the lowest among equals, and the way back; `find_back`
+    /// finds the way from a label of a position, where the search did not.
     ///
     /// # Panics
     /// If the search has not opened a last label.
-    pub(super) fn best_entries(&self, entries: &mut Vec<u32>) {
+    pub(super) fn best_entries(&self, entries: &mut Vec<u32>, mut find_back: impl FnMut(usize, u32) -> u32) {
         let mut last: Option<(u32, &Entry<S>)> = None;
         for (index, entry) in self.opened(self.layers.len() - 1) {
             let better = last.is_none_or(|(_, last)| {
@@ -236,9 +278,10 @@ impl<S: Float> Layers<S> {
         let mut at = last.expect("a finished search opened a last label").0;
         entries.clear();
         entries.resize(self.layers.len(), 0);
-        for entry in entries.iter_mut().rev() {
-            *entry = at;
-            at = self.entries[at as usize].back;
+        for (t, place) in entries.iter_mut().enumerate().rev() {
+            *place = at;
+            let entry = &self.entries[at as usize];
+            at = if entry.back == LATER { find_back(t, entry.label) } else { entry.back };
         }
     }
 }

@@ -3,7 +3,7 @@
 //! **Idea.** Walk forward. At each position one vector pass finds the few labels that could still be the best way to
 //! anything: those whose *reach*, the forward score plus the largest edge out of the label, is at least what the best
 //! label is sure to reach. Only these are opened, that is, their exact forward score is computed from the few opened
-//! labels before them, which are walked in descending reach until the reach falls below the best value found. With the
+//! labels before them. With the
 //! edges of trained models (a base value, few exceptions, tight row maxima) one to five labels per position are opened,
 //! out of thousands.
 //!
@@ -87,8 +87,9 @@ pub(crate) fn try_search<S: Float, E: GatherEdges<S>, T: Tally>(
     let Job { lattice, edges, k, scratch, tally, out } = job;
     let Memory { search: memory, many } = &mut scratch.funnel;
     if k == 1 {
-        Search { lattice, edges, memory, tally, budget }.run()?;
-        memory.push_best(out);
+        let mut search = Search { lattice, edges, memory, tally, budget, ways_back: false };
+        search.run()?;
+        search.push_best(out);
         return Ok(());
     }
     kbest::push_kbest(lattice, edges, k, budget, memory, many, tally, out)

@@ -16,7 +16,7 @@ use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// For up to this many opened labels, all edges are read in vector passes; with more, labels are selected by the
 /// largest edge into each.
-const ROWS_READ: u32 = 24;
+pub(super) const ROWS_READ: usize = 24;
 
 /// Upper bounds on the values at a position over the opened labels before: `add + row[y]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,43 +25,53 @@ pub(super) enum Source {
     Start,
     /// The edges of the only opened label: exact.
     Only(u32),
-    /// The largest over all opened labels, gathered in `values`: exact.
+    /// The largest over all opened labels, gathered in `values`: exact. (After a look block by block, only for selected labels.)
     Gathered,
     /// The best score with the largest edge into each label.
     Bounded,
 }
 
+/// What a look at a position has found, beside the selected labels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<S> {
+    /// What they may reach.
+    pub(super) floor: S,
+    /// No other label has a larger score than this.
+    pub(super) rest: S,
+    /// Where their values come from.
+    pub(super) source: Source,
+}
+
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// Selects every label at `t` that may reach a floor on the way to a goal, and returns the floor and a bound on the scores of
-    /// the others. Without a floor, it is what some label is sure to reach; nothing is selected if that is forbidden.
-    pub(super) fn look(&mut self, t: usize, goal: Goal, floor: Option<S>) -> Result<(S, S), Stop> {
-        if goal == Goal::Any
-            && let Some(found) = self.look_by_block(t, floor)?
-        {
+    /// Selects every label at `t` that may reach a floor on the way to a goal. Without a floor, it is what some label is sure to
+    /// reach; nothing is selected if that is forbidden.
+    pub(super) fn look(&mut self, t: usize, goal: Goal, floor: Option<S>) -> Result<Found<S>, Stop> {
+        if let Some(found) = self.look_by_block(t, goal, floor)? {
             return Ok(found);
         }
         let source = self.prepare(t)?;
         let floor = match floor {
             Some(floor) => floor,
             None => match self.first_floor(t, source)? {
-                floor if floor.is_forbidden() => return Ok((floor, S::FORBIDDEN)),
+                floor if floor.is_forbidden() => return Ok(Found { floor, rest: floor, source }),
                 floor => floor,
             },
         };
-        Ok((floor, self.select(t, source, goal, floor)?))
+        Ok(Found { floor, rest: self.select(t, source, goal, floor)?, source })
     }
 
     /// Chooses how to bound the values at `t`, and gathers them if that takes its own pass.
     pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
-            self.memory.gathered = None; // the start scores may take its place
+            self.memory.gathered[0] = None; // the start scores may take its place
             return Ok(Source::Start);
         }
-        let labels = self.lattice.labels();
+        let (labels, computes_edges) = (self.lattice.labels(), self.computes_edges(t));
         let Memory { layers, values, edge_buffer, gathered, .. } = &mut *self.memory;
+        let (values, gathered) = (&mut values[t % 2], &mut gathered[t % 2]);
         let opened = layers.layer(t - 1).opened;
-        // Without a bound for each label, edges are computed one by one, and only where needed.
-        if opened > ROWS_READ || matches!(self.edges.bounds(t).column, PerLabel::All(_)) {
+        // Edges that are computed are asked for only where needed.
+        if opened as usize > ROWS_READ || computes_edges {
             *gathered = None; // the bounds may take its place
             return Ok(Source::Bounded);
         }
@@ -88,12 +98,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         lattice: &'a Lattice<'_, S>,
         edges: &'a E,
         layers: &Layers<S>,
-        values: &'a mut AlignedVec<S>,
+        values: &'a mut [AlignedVec<S>; 2],
         edge_buffer: &'a mut AlignedVec<S>,
         t: usize,
         source: Source,
     ) -> (S, &'a [S]) {
-        let labels = lattice.labels();
+        let (labels, values) = (lattice.labels(), &mut values[t % 2]);
         match source {
             Source::Start => (S::ZERO, as_slice(border(lattice.start()), values, labels)),
             Source::Only(index) => {
@@ -163,7 +173,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     }
 }
 
-/// What each label of `t` adds on the way to a goal: its edge to that label, or its largest edge.
+/// What each label of `t` adds at most on the way to a goal: its edge to that label, or a bound on it; or its largest edge.
 #[inline(always)]
 pub(super) fn ways_out_to<'a, S: Float, E: EdgeScores<S>>(
     goal: Goal,
@@ -175,7 +185,10 @@ pub(super) fn ways_out_to<'a, S: Float, E: EdgeScores<S>>(
     let labels = lattice.labels();
     match goal {
         Goal::Any => as_slice(largest_ways_out(lattice, edges, t), buffer, labels),
-        Goal::Label(y) => &edges.column(t + 1, y as usize, buffer)[..labels],
+        Goal::Label(y) => match edges.column_bounds(t + 1, y as usize) {
+            Some(bounds) => bounds,
+            None => &edges.column(t + 1, y as usize, buffer)[..labels],
+        },
     }
 }
 

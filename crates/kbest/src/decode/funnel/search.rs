@@ -8,40 +8,37 @@
 use super::alternative::Alternative;
 use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
 use super::layers::{Entry, Layers, NONE};
+use super::passes::{Found, ROWS_READ, Source};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
-use crate::lattice::{EdgeScores, Lattice};
+use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// Working memory of the search.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
     pub(super) layers: Layers<S>,
-    pub(super) values: AlignedVec<S>, // L: the largest value over several opened labels, or a bound on it
-    pub(super) gathered: Option<(usize, u32)>, // for which position, and how many labels were opened before it
-    pub(super) edge_buffer: AlignedVec<S>,     // L: a row of edges that is not stored as one
-    pub(super) way_out_buffer: AlignedVec<S>,  // L: ways out that are not stored as a row
-    pub(super) selected: Vec<u32>,             // labels that may reach the floor
-    pub(super) candidates: Vec<Candidate<S>>,  // the best way into each of them
-    pub(super) fresh: Vec<Entry<S>>,           // labels about to be opened
-    pub(super) jobs: Vec<Job<S>>,              // positions to be opened further
-    pub(super) open_at: Vec<u32>,              // L: the position at which the label was last seen to be open
-    pub(super) seen: Vec<u32>,                 // labels that a survey found
-    pub(super) block_ways_out: AlignedVec<S>,  // by block: the largest way out
-    pub(super) likely_scores: AlignedVec<S>,   // L: forward scores, as a survey guesses them
-    best_path: Vec<u32>,                       // its entries
+    pub(super) values: [AlignedVec<S>; 2], // at even and odd positions, L: the largest value over several opened labels, or a bound on it
+    pub(super) gathered: [Option<(usize, u32)>; 2], // for which position, and how many labels were opened before it
+    pub(super) edge_buffer: AlignedVec<S>,          // L: a row of edges that is not stored as one
+    pub(super) way_out_buffer: AlignedVec<S>,       // L: ways out that are not stored as a row
+    pub(super) selected: Vec<u32>,                  // labels that may reach the floor
+    pub(super) rivals: Vec<u32>,                    // labels before that may lead to as much as some value
+    pub(super) candidates: Vec<Candidate<S>>,       // the best way into each of them
+    pub(super) fresh: Vec<Entry<S>>,                // labels about to be opened
+    pub(super) jobs: Vec<Job<S>>,                   // positions to be opened further
+    pub(super) open_at: Vec<u32>, // L: the position at which the label was last seen to be open
+    pub(super) seen: Vec<u32>,    // labels that a survey found
+    pub(super) block_ways_out: AlignedVec<S>, // by block: the largest way out
+    pub(super) likely_scores: AlignedVec<S>, // L: forward scores, as a survey guesses them
+    best_path: Vec<u32>,          // its entries
 }
 
-impl<S: Float> Memory<S> {
-    /// After a search: pushes the best path.
-    pub(super) fn push_best(&mut self, out: &mut Decoded<S>) {
-        self.layers.best_entries(&mut self.best_path);
-        let last = self.layers.entry(self.best_path[self.best_path.len() - 1]);
-        let path = out.push_path(self.best_path.len(), last.reach);
-        for (label, &entry) in path.iter_mut().zip(&self.best_path) {
-            *label = self.layers.entry(entry).label;
-        }
+impl<S> Memory<S> {
+    /// Exchanges the selected labels and the rivals, of which there are none but while a label asks for them.
+    pub(super) fn swap_selected(&mut self) {
+        std::mem::swap(&mut self.selected, &mut self.rivals);
     }
 }
 
@@ -69,14 +66,35 @@ pub(super) struct Search<'s, 'l, S: Float, E, T> {
     pub(super) memory: &'s mut Memory<S>,
     pub(super) tally: &'s mut T,
     pub(super) budget: Budget,
+    /// Whether every opened label needs its way back; otherwise only those of the best path do, in the end.
+    pub(super) ways_back: bool,
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// After a search: pushes the best path.
+    pub(super) fn push_best(&mut self, out: &mut Decoded<S>) {
+        let mut best_path = std::mem::take(&mut self.memory.best_path);
+        self.find_best_path(&mut best_path);
+        let layers = &self.memory.layers;
+        let path = out.push_path(best_path.len(), layers.entry(best_path[best_path.len() - 1]).reach);
+        for (label, &entry) in path.iter_mut().zip(&best_path) {
+            *label = layers.entry(entry).label;
+        }
+        self.memory.best_path = best_path;
+    }
+
+    /// After a search: the entries of the best path.
+    pub(super) fn find_best_path(&mut self, entries: &mut Vec<u32>) {
+        let mut looked = 0;
+        self.memory.layers.best_entries(entries, |t, y| self.best_way_in(t, y as usize, &mut looked).1);
+        self.tally.edges(looked);
+    }
+
     pub(super) fn run(&mut self) -> Result<(), Stop> {
         let labels = self.lattice.labels();
         let memory = &mut *self.memory;
         memory.layers.clear();
-        memory.values.resize_for_overwrite(labels);
+        memory.values.iter_mut().for_each(|values| values.resize_for_overwrite(labels));
         memory.edge_buffer.resize_for_overwrite(padded(labels));
         memory.way_out_buffer.resize_for_overwrite(padded(labels));
         memory.block_ways_out.resize_for_overwrite(MOST_BLOCKS);
@@ -84,7 +102,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.open_at.resize(labels, NONE);
         memory.jobs.clear();
         memory.fresh.clear();
-        memory.gathered = None;
+        memory.gathered = [None; 2];
         self.tally.round();
         for t in 0..self.lattice.positions() {
             self.open(t)?;
@@ -117,7 +135,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             return Ok(()); // only the last position was hard
         }
         let all_open = next == positions && self.memory.layers.layer(next - 1).floor.is_legal();
-        let here = self.memory.selected.len();
+        let here = self.memory.selected.len().max(self.memory.rivals.len());
         if !all_open && self.is_hard_alone(next, here) {
             return Ok(());
         }
@@ -163,16 +181,16 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.layers.push_layer();
         let mut floor = None;
         loop {
-            let (first, rest) = self.look(t, Goal::Any, floor)?;
+            let Found { floor: first, rest, source } = self.look(t, Goal::Any, floor)?;
             if first.is_forbidden() {
                 return self.grope(t);
             }
             if self.open_only(t, first, rest)? {
                 return Ok(());
             }
-            let floor_now = first.larger(self.weigh(t)?);
+            let floor_now = first.larger(self.weigh(t, source)?);
             let job = Job { t, goal: Goal::Any, floor: floor_now };
-            if let Some(rest) = self.settle(job, rest) {
+            if let Some(rest) = self.settle(job, rest)? {
                 self.commit(job, rest);
                 return Ok(());
             }
@@ -197,18 +215,18 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             self.tally.round();
-            let (_, rest) = self.look(job.t, job.goal, Some(job.floor))?;
+            let found = self.look(job.t, job.goal, Some(job.floor))?;
             self.drop_opened(job.t);
-            self.open_selected(job, rest)?;
+            self.open_selected(job, found.source, found.rest)?;
         }
         Ok(())
     }
 
     /// Opens the labels selected for a job, with the fresh ones, or adds jobs that must be done first. Returns whether
     /// they were opened.
-    pub(super) fn open_selected(&mut self, job: Job<S>, rest: S) -> Result<bool, Stop> {
-        self.weigh(job.t)?;
-        let rest = self.settle(job, rest);
+    pub(super) fn open_selected(&mut self, job: Job<S>, source: Source, rest: S) -> Result<bool, Stop> {
+        self.weigh(job.t, source)?;
+        let rest = self.settle(job, rest)?;
         match rest {
             Some(rest) => self.commit(job, rest),
             None => self.memory.fresh.clear(),
@@ -248,16 +266,27 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Opens the labels prepared for a job.
     pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
+        let computes = !self.is_last(job.t) && self.computes_edges(job.t + 1);
         let Memory { layers, fresh, selected, .. } = &mut *self.memory;
         if self.tally.traces() {
             selected.iter().for_each(|&y| self.tally.pruned(job.t, y)); // opening takes it back
         }
         self.tally.opened_each(job.t, fresh.iter().map(|entry| entry.label));
         match job.goal {
-            Goal::Any => layers.lower(job.t, fresh, job.floor, rest),
+            Goal::Any => {
+                // Where labels are compared one by one, the best ones settle the matter.
+                let sorts = self.ways_back || fresh.len() > ROWS_READ || computes;
+                layers.lower(job.t, fresh, sorts, job.floor, rest);
+            }
             Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),
         }
         fresh.clear();
+    }
+
+    /// Whether the edges into position `t` are computed one by one, on demand: then nothing bounds each of them.
+    #[inline(always)]
+    pub(super) fn computes_edges(&self, t: usize) -> bool {
+        matches!(self.edges.bounds(t).column, PerLabel::All(_))
     }
 
     pub(super) fn is_last(&self, t: usize) -> bool {

@@ -2,15 +2,15 @@
 //!
 //! [`Search::weigh`] finds the ways in over opened labels; [`Search::settle`] prepares the labels whose way in cannot
 //! be improved by any other label, and adds jobs for the position before where a label that is not opened might improve
-//! it. [`Search::open_only`] does both for a single label, where that is simple.
+//! it: a rival, if there is one ([`Search::has_no_rival`]). [`Search::open_only`] does both for a single label, where that is simple.
 //!
-//! **Cost.** One look-up of an edge for each selected label and each opened label before it whose reach is not below
-//! the best value.
+//! **Cost.** Little where a pass over all labels has found the values: the entries are left for the way back. Otherwise one look-up of
+//! an edge for each selected label and each opened label before it whose reach is not below the best value. A pass for each label that might have a rival.
 
 use super::budget::{EDGE_COST, Stop};
-use super::layers::{Entry, NONE};
-use super::passes::largest_ways_out;
-use super::search::{Goal, Job, Search, smaller};
+use super::layers::{Entry, LATER, NONE};
+use super::passes::{Source, largest_ways_out};
+use super::search::{Goal, Job, Memory, Search, smaller};
 use crate::decode::Tally;
 use crate::kernel::Float;
 use crate::lattice::EdgeScores;
@@ -60,12 +60,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.spend(EDGE_COST)?;
         let floor = floor.larger(self.sure_reach(t, value, y));
         self.tally.opened_each(t, std::iter::once(label));
-        self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], floor, rest);
+        self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], false, floor, rest);
         Ok(true)
     }
 
     /// Finds the best way into each selected label, and returns what one of them is sure to reach.
-    pub(super) fn weigh(&mut self, t: usize) -> Result<S, Stop> {
+    pub(super) fn weigh(&mut self, t: usize, source: Source) -> Result<S, Stop> {
         let mut candidates = std::mem::take(&mut self.memory.candidates);
         candidates.clear();
         let mut sure = S::FORBIDDEN;
@@ -73,7 +73,12 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let mut paid = Ok(());
         for i in 0..self.memory.selected.len() {
             let label = self.memory.selected[i];
-            let (value, back) = self.best_way_in(t, label as usize, &mut looked);
+            let (value, back) = match source {
+                Source::Only(_) | Source::Gathered if !self.ways_back => {
+                    self.known_way_in(t, label as usize, source, &mut looked)
+                }
+                _ => self.best_way_in(t, label as usize, &mut looked),
+            };
             sure = sure.larger(self.sure_reach(t, value, label as usize));
             candidates.push(Candidate { label, back, value });
             if EDGE_COST * looked > self.budget.left {
@@ -96,37 +101,55 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.spend(EDGE_COST * looked)
     }
 
-    /// The best way into label `y` of position `t` over opened labels, as its value and its entry:
-    ///
-    /// ```text
-    /// value = max over the labels p opened before of  alpha[p] + edge(p, y)
-    /// ```
-    ///
-    /// Among equals the lowest label, whatever the order in which they are walked. At the first position, the start
-    /// score.
+    /// The best way into label `y` of position `t` over opened labels, as its value and its entry; at the first position, the
+    /// start score.
     #[inline(always)]
     pub(super) fn best_way_in(&self, t: usize, y: usize, looked: &mut usize) -> (S, u32) {
         if t == 0 {
             return (self.lattice.start().map_or(S::ZERO, |start| start[y]), NONE);
         }
-        let (mut value, mut back, mut from) = (S::FORBIDDEN, NONE, u32::MAX);
-        for run in self.memory.layers.runs(t - 1) {
-            for (index, entry) in (run.first..).zip(run.entries) {
-                // Upper bound: neither this label nor any of less reach leads to as much as one already found.
-                if entry.reach < value {
-                    if run.descending {
-                        break;
-                    }
-                    continue;
-                }
+        self.memory.layers.best_way_in(self.edges, t, y, looked)
+    }
+
+    /// The same if a pass over all labels has found its value. The entry is left for later, if there is a choice.
+    #[inline(always)]
+    fn known_way_in(&self, t: usize, y: usize, source: Source, looked: &mut usize) -> (S, u32) {
+        match source {
+            Source::Only(index) => {
                 *looked += 1;
-                let score = entry.alpha + self.edges.get(t, entry.label as usize, y);
-                if score > value || (score == value && entry.label < from) {
-                    (value, back, from) = (score, index, entry.label);
-                }
+                let only = self.memory.layers.entry(index);
+                (only.alpha + self.edges.get(t, only.label as usize, y), index)
             }
+            _ => (self.memory.values[t % 2][y], LATER),
         }
-        (value, back)
+    }
+
+    /// Whether no label that is not opened before `t` leads to as much as `value` at label `y`. A look at them tells, and opens none.
+    #[cold]
+    fn has_no_rival(&mut self, t: usize, y: u32, value: S) -> Result<bool, Stop> {
+        let before = t - 1;
+        self.memory.swap_selected(); // those of this position are still needed
+        let found = self.look(before, Goal::Label(y), Some(value));
+        self.memory.swap_selected();
+        let Memory { layers, rivals, open_at, .. } = &mut *self.memory;
+        layers.mark(before, open_at);
+        rivals.retain(|&p| open_at[p as usize] != before as u32);
+        let mut rivals = std::mem::take(&mut self.memory.rivals);
+        let source = found?.source;
+        // The edges may have been bounds.
+        let none = rivals.iter().all(|&p| self.leads_below(before, p as usize, source, y as usize, value));
+        rivals.clear();
+        self.memory.rivals = rivals;
+        Ok(none)
+    }
+
+    /// Whether a label of position `t` that a pass has selected surely leads to less than `value` at the label `after`.
+    fn leads_below(&self, t: usize, p: usize, source: Source, after: usize, value: S) -> bool {
+        if !matches!(source, Source::Only(_) | Source::Gathered) {
+            return false; // its value is not known
+        }
+        let at_most = self.known_way_in(t, p, source, &mut 0).0.larger(self.memory.layers.floor_before(t));
+        at_most + self.lattice.node_row(t)[p] + self.edges.get(t + 1, p, after) < value
     }
 
     /// Adds the candidates of a job to the fresh labels, and returns a bound on the scores of all other labels, given
@@ -137,14 +160,16 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// settled:  value >= below       labels not opened before lead to values strictly below this (floors, also those
     ///                                toward y), ...
     ///       or  value >  others      ... and to none above this: rest before + the largest edge into y
+    ///       or  no rival             none of them leads to as much as the value, or as is needed to reach the floor
     /// fresh:    settled, and (value + node[y]) + way_out[y] >= floor
     /// ```
-    pub(super) fn settle(&mut self, job: Job<S>, mut rest: S) -> Option<S> {
+    pub(super) fn settle(&mut self, job: Job<S>, mut rest: S) -> Result<Option<S>, Stop> {
         let Job { t, goal, floor } = job;
         let node_scores = self.lattice.node_row(t);
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let mut need: Option<S> = None;
         let waiting = self.memory.jobs.len();
+        let asks = t > 0 && !self.computes_edges(t); // a look at all of them would take too many calls
         for i in 0..self.memory.candidates.len() {
             let Candidate { label, back, value } = self.memory.candidates[i];
             let y = label as usize;
@@ -168,18 +193,30 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 self.memory.fresh.push(Entry { label, back, alpha: score, reach: score + ways_out.at(y) });
                 continue;
             }
-            // Only values that reach the floor and are not worse than the label's own need to be found.
+            // Only values that reach the floor and are not worse than the label's own need to be found. Anything below `further`
+            // misses the floor, whatever the rounding.
             let useful = value.larger(floor - way_out - node_scores[y]);
-            let wanted = if useful < below { useful } else { value };
+            let magnitude = [floor, way_out, node_scores[y], useful].map(|score| score.to_f64().abs());
+            let further = useful - S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude.iter().sum::<f64>());
             if value.is_forbidden() {
                 // No opened label leads to it, so it has few ways in: opening all labels that far would open many in
-                // vain. A little further than useful, so that what is left is below the floor after rounding, too.
-                let magnitude = [floor, way_out, node_scores[y], useful].map(|score| score.to_f64().abs());
-                let further = useful - S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude.iter().sum::<f64>());
+                // vain.
                 let floor = if further < below { further } else { value };
                 self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor });
                 continue;
             }
+            let least = value.larger(further);
+            if asks && self.has_no_rival(t, label, least)? {
+                let score = least + node_scores[y];
+                if value == least && score + way_out >= floor {
+                    let reach = score + ways_out.at(y);
+                    self.memory.fresh.push(Entry { label, back, alpha: score, reach });
+                } else {
+                    rest = rest.larger(score); // upper bound: no way in leads to more
+                }
+                continue;
+            }
+            let wanted = if useful < below { useful } else { value };
             match goal {
                 Goal::Any => need = Some(need.map_or(wanted, |need| smaller(wanted, need))),
                 Goal::Label(_) => {
@@ -190,7 +227,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if let Some(floor) = need {
             self.memory.jobs.push(Job { t: t - 1, goal: Goal::Any, floor });
         }
-        (self.memory.jobs.len() == waiting).then_some(rest)
+        Ok((self.memory.jobs.len() == waiting).then_some(rest))
     }
 
     /// Bounds on the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not

@@ -45,9 +45,9 @@ fn the_page_tells_what_happens() {
     let lattice = &lattice;
     with_edges!(lattice, |edges| {
         let (memory, tally) = (&mut memory, &mut Uncounted);
-        let mut search = Search { lattice, edges, memory, tally, budget: Budget::UNLIMITED };
+        let mut search = Search { lattice, edges, memory, tally, budget: Budget::UNLIMITED, ways_back: true };
         search.run().unwrap();
-        search.memory.layers.best_entries(&mut kept.best_path);
+        search.find_best_path(&mut kept.best_path);
         let layers = &search.memory.layers;
         let bounds = [0, 1, 2].map(|t| (layers.layer(t).floor, layers.layer(t).rest));
         assert_eq!(bounds, [(5.0, 3.0), (7.0, 3.0), (14.0, 12.0)], "floors and rests");

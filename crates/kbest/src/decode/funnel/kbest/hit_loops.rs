@@ -3,22 +3,19 @@
 //! How many labels a position has, and how many of them are wanted, cannot be predicted, so these loops have no branch
 //! except their end.
 
-use crate::decode::funnel::layers::NONE;
+use crate::decode::funnel::layers::{LATER, NONE};
 use crate::kernel::{Float, Loop};
 use std::hint::select_unpredictable;
 
-/// The best way in is over one of several labels that are opened.
-pub(super) const SEVERAL: u32 = NONE - 1;
-
 /// The best way in may be over a label that is not opened.
-pub(super) const UNKNOWN: u32 = NONE - 2;
+pub(super) const UNKNOWN: u32 = LATER - 1;
 
 /// A label that may be wanted before the best path's label of the next position. (A label that is open has a forbidden
 /// score here.)
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<S> {
     pub(super) label: u32,
-    /// Its best way in, if that was known at once, otherwise [`SEVERAL`] or [`UNKNOWN`].
+    /// Its best way in, if that was known at once, [`LATER`] if it is over one of several opened labels, otherwise [`UNKNOWN`].
     pub(super) back: u32,
     /// Its forward score, or, if the way in is unknown, an upper bound.
     pub(super) score: S,

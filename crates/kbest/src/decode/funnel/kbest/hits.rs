@@ -8,11 +8,11 @@
 //! hit. **When not.** With an infinite limit, when so few labels are legal that every path is wanted: then all legal
 //! labels are hits.
 
-use super::hit_loops::{FindWanted, Hit, Labels, MakeHits, SEVERAL, UNKNOWN};
+use super::hit_loops::{FindWanted, Hit, Labels, MakeHits, UNKNOWN};
 use super::losses::Losses;
 use crate::decode::Tally;
 use crate::decode::funnel::budget::{EDGE_COST, PASS_COST, Stop};
-use crate::decode::funnel::layers::{Entry, NONE};
+use crate::decode::funnel::layers::{Entry, LATER, NONE};
 use crate::decode::funnel::passes::{Source, largest_ways_out, ways_out_to};
 use crate::decode::funnel::search::{Goal, Job, Memory, Search};
 use crate::kernel::{self, Float, LANES};
@@ -136,12 +136,19 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let node_scores = self.lattice.node_row(t);
         let floor_before = self.memory.layers.floor_before(t);
         let Memory { layers, values, edge_buffer, way_out_buffer, selected, open_at, .. } = &mut *self.memory;
-        let ways_out = ways_out_to(goal, self.lattice, self.edges, t, way_out_buffer);
+        let (bounds, after) = match goal {
+            Goal::Label(y) => (self.edges.column_bounds(t + 1, y as usize), y as usize),
+            Goal::Any => (None, 0),
+        };
+        let (ways_out, mut exact_ways_out) = match bounds {
+            Some(bounds) => (bounds, Some(&mut way_out_buffer[..node_scores.len()])),
+            None => (ways_out_to(goal, self.lattice, self.edges, t, way_out_buffer), None),
+        };
         let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
         let way_in = match source {
             Source::Start => NONE,
             Source::Only(index) => index,
-            Source::Gathered => SEVERAL,
+            Source::Gathered => LATER,
             Source::Bounded => UNKNOWN,
         };
         layers.mark(t, open_at);
@@ -154,6 +161,16 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let [row, node_scores, ways_out] = [row, node_scores, ways_out].map(|whole| &whole[part.clone()]);
             let open_at = &open_at[part.clone()];
             let others = S::select_reaching(add, row, floor_before, node_scores, ways_out, needed, selected);
+            let ways_out = match &mut exact_ways_out {
+                Some(exact) => {
+                    for &i in &*selected {
+                        let y = part.start + i as usize;
+                        exact[y] = self.edges.get(t + 1, y, after);
+                    }
+                    &exact[part.clone()]
+                }
+                None => ways_out,
+            };
             rest = rest.larger(others);
             looked += selected.len();
             let old = hits.all.len();
@@ -213,7 +230,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 self.commit(job, rest);
                 return Ok(());
             }
-            if self.open_selected(job, rest)? {
+            if self.open_selected(job, Source::Bounded, rest)? {
                 return Ok(());
             }
             self.work_off()?; // the jobs they depend on
@@ -237,7 +254,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                     self.memory.selected.push(label);
                     continue;
                 }
-                SEVERAL => self.best_way_in(t, label as usize, &mut looked).1,
+                LATER => self.best_way_in(t, label as usize, &mut looked).1,
                 back => back,
             };
             let reach = score + ways_out.at(label as usize);

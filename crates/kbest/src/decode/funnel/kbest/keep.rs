@@ -253,9 +253,9 @@ pub(crate) fn keep_within<S: Float, E: EdgeScores<S>, T: Tally>(
     kept: &mut Kept<S>,
     tally: &mut T,
 ) -> Result<(), Stop> {
-    let mut search = Search { lattice, edges, memory, tally, budget };
+    let mut search = Search { lattice, edges, memory, tally, budget, ways_back: true };
     search.run()?;
-    search.memory.layers.best_entries(&mut kept.best_path);
+    search.find_best_path(&mut kept.best_path);
     kept.hits.clear();
     let slack = search.slack(&kept.best_path);
     search.keep_within(S::from_f64_up(margin), slack, kept)?;

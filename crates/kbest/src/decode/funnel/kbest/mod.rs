@@ -66,7 +66,8 @@
 //! | state | meaning | written by | read by |
 //! |---|---|---|---|
 //! | `search::Memory::layers` | opened labels, floors and rests | the search; phase 2, which opens more | all |
-//! | `values`, `edge_buffer`, `way_out_buffer`, `block_ways_out`, `selected` | the results of one pass; only `values` lasts, while `gathered` names its position | each pass | the same pass |
+//! | `values`, `edge_buffer`, `way_out_buffer`, `block_ways_out`, `selected` | the results of one pass; `values`, of even and of odd positions, last as long as `gathered` names theirs | each pass | the same pass |
+//! | `rivals` | empty but while a label asks for rivals | `has_no_rival` | the same |
 //! | `fresh`, `jobs` | empty between calls of the search | `settle`, `gather_wanted` | `commit`, `work_off` |
 //! | `Kept::best_path` | above | `push_kbest`, `keep_within` | all |
 //! | `margin::Memory::likely_losses` | positions, closest rivals first | `find_likely_losses` | `margin_for` |
@@ -160,9 +161,9 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
     out: &mut Decoded<S>,
 ) -> Result<(), Stop> {
     let Memory { margin: margin_memory, kept, deviations, last_margin } = many;
-    let mut search = Search { lattice, edges, memory, tally, budget };
+    let mut search = Search { lattice, edges, memory, tally, budget, ways_back: true };
     search.run()?;
-    search.memory.layers.best_entries(&mut kept.best_path);
+    search.find_best_path(&mut kept.best_path);
     let (slack, scale) = (search.slack(&kept.best_path), search.scale());
     if slack.hides_most(scale) {
         return Err(Stop::Crowded);
