@@ -237,10 +237,10 @@ impl<S: Float> Block<S> {
             }
             (_, now) => Needed::Score(now),
         };
-        // In vectors of a pass over all edges (measured, roughly). The wider they are, the more it costs to find each row: 2.2 times
-        // as much with AVX-512 on an Intel Xeon, less on an AMD EPYC.
+        // In vectors of a pass over all edges (measured, roughly). Finding each row costs more with vectors: 1.6 to 1.8 times as much with AVX2 on
+        // an AMD EPYC, 2.2 times with AVX-512 on an Intel Xeon.
         let vectors = width.div_ceil(LANES);
-        let each = if level() == Level::Avx512 { 13 } else { 9 };
+        let each = if level() == Level::Scalar { 9 } else { 13 };
         let (sieved, whole) =
             (taken * vectors * each / 8 + 5 * labels.div_ceil(LANES) + 45, labels * vectors);
         if sieved < whole {

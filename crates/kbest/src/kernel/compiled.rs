@@ -56,7 +56,7 @@ pub(super) fn on_each_level<L: Loop>(make: impl Fn() -> L) -> Vec<L::Result> {
             // SAFETY: the CPU has just reported these features.
             results.push(unsafe { run_avx512(make()) });
         }
-        if is_x86_feature_detected!("avx2") {
+        if super::has_avx2() {
             // SAFETY: as above.
             results.push(unsafe { run_avx2(make()) });
         }

@@ -86,7 +86,7 @@ impl Level {
         match self {
             Level::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => is_x86_feature_detected!("avx2"),
+            Level::Avx2 => has_avx2(),
             _ => self == best_level(),
         }
     }
@@ -123,6 +123,12 @@ pub fn check_level() -> Result<Level> {
     })
 }
 
+/// Whether this CPU has all features that the kernels for AVX2 are compiled with.
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+}
+
 #[cfg(target_arch = "x86_64")]
 fn best_level() -> Level {
     // All features that `compiled::run_avx512` is compiled with: it must not be called without them. (The few CPUs that
@@ -137,7 +143,7 @@ fn best_level() -> Level {
         && is_x86_feature_detected!("popcnt");
     if has_avx512 {
         Level::Avx512
-    } else if is_x86_feature_detected!("avx2") {
+    } else if has_avx2() {
         Level::Avx2
     } else {
         Level::Scalar

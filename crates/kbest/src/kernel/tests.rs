@@ -40,7 +40,7 @@ macro_rules! on_each_level {
                 // SAFETY: the CPU has just reported this feature.
                 unsafe { $check }
             }
-            if is_x86_feature_detected!("avx2") {
+            if super::has_avx2() {
                 use super::x86::$avx2 as $kernels;
                 // SAFETY: the CPU has just reported this feature.
                 unsafe { $check }
@@ -202,7 +202,7 @@ macro_rules! twin_tests {
 
                 #[test]
                 fn matrices(
-                    (add, matrix, out) in (0usize..20, 0usize..40)
+                    (add, matrix, out) in (0usize..20, prop_oneof![0usize..40, 60usize..150, 500usize..530])
                         .prop_flat_map(|(p, y)| (row(p), row(p * y), row(y)))
                 ) {
                     let (add, matrix, out) = (cast(&add), cast(&matrix), cast(&out));
@@ -212,8 +212,8 @@ macro_rules! twin_tests {
                         scalar::max_plus_matrix(&mut expected, &add, &matrix);
                         assert_eq!(got, expected);
                         let rows: Vec<u32> = (0..add.len() as u32).filter(|row| row % 5 != 2).collect();
-                        for first in [0, out.len() / 3] {
-                            let past = out.len() - out.len() / 4;
+                        let (all, most) = (out.len(), out.len() - out.len() / 4);
+                        for (first, past) in [(0, most), (all / 3, most), (all % 8, all)] {
                             let (mut got, mut expected) = (out[first..past].to_vec(), out[first..past].to_vec());
                             kernels::max_plus_rows(&mut got, &add, &rows, &matrix, first);
                             scalar::max_plus_rows(&mut expected, &add, &rows, &matrix, first);

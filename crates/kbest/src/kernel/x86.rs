@@ -293,5 +293,5 @@ implement_widen!(__m256d, f64, |from| _mm256_loadu_pd(from), |a, b, c| _mm256_ad
 
 compile_kernels!(avx512_f32, "avx512f,popcnt", __m512, __m512d, f32);
 compile_kernels!(avx512_f64, "avx512f,popcnt", __m512d, __m512d, f64);
-compile_kernels!(avx2_f32, "avx2", __m256, __m256d, f32);
-compile_kernels!(avx2_f64, "avx2", __m256d, __m256d, f64);
+compile_kernels!(avx2_f32, "avx2,popcnt", __m256, __m256d, f32);
+compile_kernels!(avx2_f64, "avx2,popcnt", __m256d, __m256d, f64);
