@@ -17,15 +17,18 @@ use std::time::Instant;
 /// Largest matrix for the max-plus limit, in bytes.
 const LARGEST_MATRIX: usize = 4 << 30;
 
-/// A round shorter than this many seconds is run untimed before it is timed, again and again until about a tenth of this has
-/// passed: the processor learns which way branches go, and whoever follows a contender that does the same work would otherwise
-/// profit from that.
+/// A round shorter than this many seconds is run untimed before it is timed, again and again until [`WARM_UP`] seconds have passed: the processor learns
+/// which way branches go, and whoever follows a contender that does the same work would otherwise profit from that.
 const QUICK: f64 = 0.1;
+const WARM_UP: f64 = 0.002;
 
 /// All sequences are decoded again and again, up to so many times, until a round has taken about this many seconds: whatever else
 /// the machine does for a few microseconds then counts for little.
 const LEAST_TIMED: f64 = 0.002;
 const MOST_PASSES: f64 = 1000.0;
+
+/// Seconds of a round that nothing else the machine does would explain.
+const LEAST_HOPELESS: f64 = 0.02;
 
 /// Times of one contender.
 #[derive(Debug, Default)]
@@ -71,6 +74,8 @@ pub(crate) struct Contender<S> {
     pub(crate) k: usize,
     /// Whether `auto` may learn from one sequence to the next.
     pub(crate) learning: bool,
+    /// It has no later rounds if it takes more than this many times as long as the fastest, and long enough for nothing else to explain it.
+    pub(crate) hopeless: f64,
     pub(crate) times: Times,
     /// Its answers, one per sequence done; empty where there is no legal path.
     pub(crate) answers: Vec<Vec<Path<S>>>,
@@ -81,7 +86,16 @@ pub(crate) struct Contender<S> {
 impl<S> Contender<S> {
     pub(crate) fn new(name: String, decoder: Decoder, k: usize) -> Self {
         let times = Times::default();
-        Contender { name, decoder, k, learning: true, times, answers: vec![], counters: None }
+        Contender {
+            name,
+            decoder,
+            k,
+            learning: true,
+            hopeless: f64::INFINITY,
+            times,
+            answers: vec![],
+            counters: None,
+        }
     }
 }
 
@@ -127,10 +141,11 @@ pub(crate) fn measure<S: Float>(
         // Another one begins each round, and every second round goes backwards: whoever follows the limits, or a decoder that reads a
         // large matrix, finds its own data in farther caches, and is slower for it by up to a tenth.
         let count = contenders.len();
+        let fastest = contenders.iter().map(|contender| contender.times.best()).fold(f64::INFINITY, f64::min);
         for turn in 0..count {
             let turn = if round % 2 == 0 { turn } else { count - 1 - turn };
             let contender = &mut contenders[(round + turn) % count];
-            if !contender.times.limited {
+            if !contender.times.limited && !(round > 0 && contender.is_hopeless(fastest)) {
                 progress.say(&contender.name);
                 scratch.learning = contender.learning;
                 contender.round(lattices, round, plan.limit, &mut scratch, &mut answer)?;
@@ -163,6 +178,10 @@ fn decode<S: Float>(
 }
 
 impl<S: Float> Contender<S> {
+    fn is_hopeless(&self, fastest: f64) -> bool {
+        self.times.best() > LEAST_HOPELESS && self.times.best() > self.hopeless * fastest
+    }
+
     fn decode_all(
         &self,
         lattices: &[Lattice<'_, S>],
@@ -195,7 +214,7 @@ impl<S: Float> Contender<S> {
                 let begun = Instant::now();
                 loop {
                     self.decode_all(lattices, scratch, answer)?;
-                    if begun.elapsed().as_secs_f64() >= QUICK / 10.0 {
+                    if begun.elapsed().as_secs_f64() >= WARM_UP {
                         break;
                     }
                 }

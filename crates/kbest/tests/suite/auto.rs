@@ -1,9 +1,9 @@
 //! The automatic choice runs the engines of its plan, and reports all the work that was done.
 
 use crate::common::Case;
-use kbest::decode::{Auto, Engine, Engines, Funnel, RecursiveEnumeration, ViterbiSimd};
+use kbest::decode::{Auto, Engine, Engines, Funnel, RecursiveEnumeration, Sieve, ViterbiSimd};
 use kbest::random::Random;
-use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
+use kbest::{Decode, Decoded, Decoder, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
 
 /// Uninformative scores: the funnel would open nearly everything, and soon gives up.
@@ -153,6 +153,30 @@ fn a_hard_end_does_not_undo_an_easy_sequence() {
     }
     let lattice = Lattice::new(nodes, &edges).unwrap();
     assert_eq!(Auto::default().decode(&lattice, &mut Scratch::new()).unwrap().decoder, "funnel");
+}
+
+/// Ten easy positions, ten at which most labels compete, five easy ones: a look ahead sees both kinds, and is wrong about the hard ones. The funnel
+/// spends only what it is likely to save on that.
+#[test]
+fn a_stretch_of_hard_positions_ends_the_attempt() {
+    let (positions, labels) = (25, 520);
+    let random = &mut Random::new(5);
+    let edges: Vec<f32> = (0..labels * labels).map(|_| random.normal() as f32).collect();
+    let edges = Edges::dense(labels, edges).unwrap();
+    let mut scratch = Scratch::counting();
+    let [mut tried, mut alone] = [0, 0];
+    for _ in 0..8 {
+        let strength = |t: usize| if t / 10 % 2 == 0 { 20.0 } else { 1.0 };
+        let nodes: Vec<f32> =
+            (0..positions * labels).map(|i| (strength(i / labels) * random.normal()) as f32).collect();
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        let [auto, sieve] = [Decoder::from(Auto::default()), Sieve.into()]
+            .map(|decoder| decoder.decode(&lattice, &mut scratch).unwrap());
+        assert_eq!(auto.paths, sieve.paths);
+        tried += auto.counters.unwrap().edges;
+        alone += sieve.counters.unwrap().edges;
+    }
+    assert!(4 * tried <= 5 * alone, "{tried} edges instead of {alone}");
 }
 
 /// Answers name the decoder that found them; for an empty sequence, too.

@@ -418,7 +418,9 @@ impl Plan {
         } else if facts.base_forbidden {
             // A look ahead does not tell.
             let left = share.max(cost.least / 4);
-            Budget::new(left, cost, left.max(cost.least / 2), None).for_several(later, ways)
+            Budget::new(left, cost, left.max(cost.least / 2), None)
+                .with_each(cost.least / 2)
+                .for_several(later, ways)
         } else {
             let each = funnel::least_cost(facts.labels);
             let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE)

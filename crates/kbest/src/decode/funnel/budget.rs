@@ -26,8 +26,10 @@ pub(crate) enum Stop {
 pub(crate) struct Budget {
     /// Available up front.
     pub(crate) left: usize,
-    /// What else could be done. The least that it costs is added for every position, once it is opened.
+    /// What else could be done.
     pub(crate) alternative: Alternative,
+    /// What is added for every position, once it is opened: at first, the least that the alternative costs.
+    pub(crate) each: usize,
     /// Never more than this is available before all positions are opened.
     pub(crate) most: usize,
     /// When it is used up, at how many positions to look; with none, the present one tells. Nothing if that is the end.
@@ -52,7 +54,13 @@ impl Budget {
         most: usize,
         looks: Option<usize>,
     ) -> Self {
-        Budget { left, alternative, most, looks, later: 0, ways: usize::MAX, paid_for: 0, saved: 0 }
+        let (each, ways) = (alternative.least, usize::MAX);
+        Budget { left, alternative, each, most, looks, later: 0, ways, paid_for: 0, saved: 0 }
+    }
+
+    /// The same with another amount for every position.
+    pub(crate) const fn with_each(self, each: usize) -> Self {
+        Budget { each, ..self }
     }
 
     /// The same with another number of ways.
@@ -68,7 +76,7 @@ impl Budget {
     /// Adds what a position may cost.
     #[inline(always)]
     pub(super) fn add_position(&mut self) {
-        let left = self.left.saturating_add(self.alternative.least);
+        let left = self.left.saturating_add(self.each);
         self.left = left.min(self.most);
         self.saved = self.saved.saturating_add(left - self.left);
     }
