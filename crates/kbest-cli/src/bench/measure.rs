@@ -17,8 +17,9 @@ use std::time::Instant;
 /// Largest matrix for the max-plus limit, in bytes.
 const LARGEST_MATRIX: usize = 4 << 30;
 
-/// A round shorter than this many seconds is run untimed before it is timed, again and again until [`WARM_UP`] seconds have passed: the processor learns
-/// which way branches go, and whoever follows a contender that does the same work would otherwise profit from that.
+/// A round shorter than this many seconds is run untimed before it is timed, again and again until [`WARM_UP`] seconds have
+/// passed: the processor learns which way branches go, and whoever follows a contender that does the same work would
+/// otherwise profit from that.
 const QUICK: f64 = 0.1;
 const WARM_UP: f64 = 0.002;
 
@@ -27,7 +28,7 @@ const WARM_UP: f64 = 0.002;
 const LEAST_TIMED: f64 = 0.002;
 const MOST_PASSES: f64 = 1000.0;
 
-/// Seconds of a round that nothing else the machine does would explain.
+/// A round of so many seconds is not that long by chance.
 const LEAST_HOPELESS: f64 = 0.02;
 
 /// Times of one contender.
@@ -74,7 +75,7 @@ pub(crate) struct Contender<S> {
     pub(crate) k: usize,
     /// Whether `auto` may learn from one sequence to the next.
     pub(crate) learning: bool,
-    /// It has no later rounds if it takes more than this many times as long as the fastest, and long enough for nothing else to explain it.
+    /// It has no later rounds if it takes more than this many times as long as the fastest, and too long for that to be chance.
     pub(crate) hopeless: f64,
     pub(crate) times: Times,
     /// Its answers, one per sequence done; empty where there is no legal path.
@@ -145,7 +146,7 @@ pub(crate) fn measure<S: Float>(
         for turn in 0..count {
             let turn = if round % 2 == 0 { turn } else { count - 1 - turn };
             let contender = &mut contenders[(round + turn) % count];
-            if !contender.times.limited && !(round > 0 && contender.is_hopeless(fastest)) {
+            if !contender.times.limited && !contender.is_hopeless(fastest) {
                 progress.say(&contender.name);
                 scratch.learning = contender.learning;
                 contender.round(lattices, round, plan.limit, &mut scratch, &mut answer)?;

@@ -237,8 +237,8 @@ impl<S: Float> Block<S> {
             }
             (_, now) => Needed::Score(now),
         };
-        // In vectors of a pass over all edges (measured, roughly). Finding each row costs more with vectors: 1.6 to 1.8 times as much with AVX2 on
-        // an AMD EPYC, 2.2 times with AVX-512 on an Intel Xeon.
+        // In vectors of a pass over all edges (measured, roughly). Finding each row costs more with vectors: 1.6 to 1.8 times as
+        // much with AVX2 on an AMD EPYC, 2.2 times with AVX-512 on an Intel Xeon. Not measured: NEON.
         let vectors = width.div_ceil(LANES);
         let each = if level() == Level::Scalar { 9 } else { 13 };
         let (sieved, whole) =

@@ -54,7 +54,8 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// The positions of the set bits of every byte, from a table, because a loop over them ends where no branch is predicted.
+/// The positions of the set bits of every byte: a table, because the end of a loop over them cannot be predicted.
+/// (A constant: from a `static`, they would be read one by one.)
 const PLACES: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut bits = 0;
@@ -193,15 +194,18 @@ pub(super) unsafe fn max_plus_matrix<V: Vector>(
     }
 }
 
-/// Vectors of a block that stay in registers while rows go by, and how many bytes each may have. (Measured with AVX2: a sixth faster than several
-/// rows at a time, which wider vectors and blocks are left to.)
+/// Vectors of a block that stay in registers while rows go by, how many bytes each may have, and how many labels the block.
+/// (Measured with AVX2: a sixth faster than several rows at a time, which wider vectors and blocks are left to. Not measured:
+/// NEON.)
 const STRIP: usize = 8;
 const STRIP_BYTES: usize = 32;
+const STRIP_LABELS: usize = 64;
 
 /// [`max_plus_rows`] for the columns of `out` from `y` on, `N` vectors at a time; returns the first column that is left.
 ///
 /// # Safety
-/// The columns from `first` to `first + out.len()` must exist in the matrix, which has a row for every score to add; the caller has the CPU feature.
+/// The columns from `first` to `first + out.len()` must exist in the matrix, which has a row for every score to add; the
+/// caller has the CPU feature.
 #[inline(always)]
 unsafe fn max_plus_strips<V: Vector, const N: usize>(
     (out, mut y): (&mut [V::Element], usize),
@@ -244,7 +248,7 @@ pub(super) unsafe fn max_plus_rows<V: Vector>(
     let width = out.len();
     let stride = super::scalar::stride_of(matrix.len(), add.len(), first, width);
     let whole = width - width % V::LANES;
-    if size_of::<V>() <= STRIP_BYTES && whole == width && width <= STRIP * STRIP * V::LANES {
+    if size_of::<V>() <= STRIP_BYTES && whole == width && width <= STRIP_LABELS {
         let matrix = (matrix, stride, first);
         // SAFETY: `stride_of` has checked the columns; the caller has the CPU feature.
         unsafe {

@@ -33,7 +33,8 @@ pub trait EdgeScores<S: Float> {
     /// All edges that enter label `y` at position `t`, padded and buffered in the same way.
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S];
 
-    /// An upper bound on each of these edges, if the edges would have to be collected one by one and bounds are at hand.
+    /// An upper bound on each of these edges, if there are so many labels that the edges are always collected one by one, and
+    /// bounds are at hand.
     #[inline(always)]
     fn column_bounds(&self, _t: usize, _y: usize) -> Option<&[S]> {
         None

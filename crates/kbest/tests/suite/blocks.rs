@@ -132,8 +132,12 @@ fn bounds_stand_for_columns() {
         let edges = Edges::dense(labels, look.row::<f32>(random, labels * labels, 1.0)).unwrap();
         let border = Look { forbidden: look.forbidden.min(5), ..look };
         for strength in [2.0, 6.0, 20.0] {
-            let nodes = border.row::<f32>(random, 3 * labels, strength);
-            let lattice = Lattice::new(nodes, &edges).unwrap();
+            let nodes = border.row::<f32>(random, 4 * labels, strength);
+            let mut lattice = Lattice::new(nodes, &edges).unwrap();
+            if round % 3 > 0 {
+                lattice = lattice.with_start(border.row(random, labels, strength)).unwrap();
+                lattice = lattice.with_end(border.row(random, labels, strength)).unwrap();
+            }
             let place = format!("round {round}, strength {strength}");
             compare(&lattice, &place);
             compare_several(&lattice, 40, &place);

@@ -120,7 +120,7 @@ impl Estimate {
 struct Kind {
     key: Key,
     facts: Facts,
-    plans: Vec<Plan>,                  // by number of positions, modulo their number
+    plans: [Plan; PLANS],              // by number of positions, modulo their number
     estimates: [Estimate; WAYS.len()], // by way
     best: usize,                       // the way that most sequences go
     way: usize,                        // the way of this run
@@ -134,7 +134,7 @@ impl Kind {
         Kind {
             key,
             facts,
-            plans: vec![Plan::choose(facts, key.engines); PLANS],
+            plans: [Plan::choose(facts, key.engines); PLANS],
             estimates: [Estimate::default(); WAYS.len()],
             best: 0,
             way: 0,
@@ -344,6 +344,17 @@ mod tests {
     fn alike(edges: usize, labels: usize) -> Alike {
         let key = Key { edges, labels, positions: 16, k: 1, engines: Engines::default() };
         Alike { key, facts: facts(labels) }
+    }
+
+    /// Lengths that take turns in one place each get their own plan.
+    #[test]
+    fn plans_are_those_of_the_length() {
+        let (mut experience, alike) = (Experience::default(), alike(1, 600));
+        (0..2).for_each(|_| drop(experience.choose(alike.key, || alike.facts)));
+        for positions in [16, 16 + PLANS, 9, 16, 9 + PLANS, 9] {
+            let wanted = Plan::choose(Facts { positions, ..alike.facts }, alike.key.engines);
+            assert_eq!(*experience.plan(positions), wanted);
+        }
     }
 
     /// Sequences of 10 positions, whose way number `w` takes `costs[w]` nanoseconds. Returns how many went each way, and the

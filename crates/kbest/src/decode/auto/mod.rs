@@ -168,8 +168,7 @@ fn take_over<S: Float, E: GatherEdges<S>, T: Tally>(
         pass.fill(lattice, memory, tally);
         if memory.forward.is_complete() {
             memory.forward.trace(lattice, edges, out)?;
-            tally.edges(funnel.opened_before(position));
-            funnel.write_labels_before(edges, position, &mut out.paths[0].labels);
+            tally.edges(funnel.write_labels_before(edges, position, &mut out.paths[0].labels));
             return Ok(true);
         }
     }

@@ -50,6 +50,9 @@ const COMPUTED_FACTOR: usize = 4;
 /// cost twice as much again.
 const LOSS_SHARE: usize = 40;
 
+/// Where most pairs are forbidden, the funnel may spend one part in this many of the time of the fallback.
+const LISTED_SHARE: usize = 8;
+
 /// So many easy positions are paid for up front; or fewer, down to two, if they would take more than one part in so many of the least
 /// time of the fallback.
 const EASY: usize = 8;
@@ -416,11 +419,10 @@ impl Plan {
             Budget::new(share, Alternative::always(cost.least / 3), usize::MAX, None)
                 .for_several(later, usize::MAX)
         } else if facts.base_forbidden {
-            // A look ahead does not tell.
-            let left = share.max(cost.least / 4);
-            Budget::new(left, cost, left.max(cost.least / 2), None)
-                .with_each(cost.least / 2)
-                .for_several(later, ways)
+            // A look ahead does not tell. And what the funnel counts there takes several times as long: edges are searched for in lists.
+            let part = cost.least / LISTED_SHARE;
+            let left = share.max(part / 2);
+            Budget::new(left, cost, left.max(part), None).with_each(part).for_several(later, ways)
         } else {
             let each = funnel::least_cost(facts.labels);
             let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE)
@@ -485,7 +487,11 @@ impl fmt::Display for Plan {
                     engine.name(),
                     engine.reason()
                 )?;
-                let share = if exceptions.is_some() { "what" } else { "a third of what" };
+                let share = match exceptions {
+                    None => "a third of what",
+                    Some(_) if self.facts.base_forbidden => "an eighth of what",
+                    Some(_) => "what",
+                };
                 writeln!(
                     f,
                     "Its budget is a small part of the least time of `{fallback}` up front, plus {share} that decoder takes at \

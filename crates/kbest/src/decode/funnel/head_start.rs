@@ -56,14 +56,22 @@ impl<S: Float> Memory<S> {
         HeadStart { position: s, known, others }
     }
 
-    /// Writes the labels before position `s` of the best path to a label that is known there.
-    pub(crate) fn write_labels_before(&self, edges: &impl EdgeScores<S>, s: usize, path: &mut [LabelId]) {
-        let way_back = |t: usize, y: LabelId| self.layers.best_way_in(edges, t, y as usize, &mut 0).1;
+    /// Writes the labels before position `s` of the best path to a label that is known there, and returns how many edges that took.
+    pub(crate) fn write_labels_before(
+        &self,
+        edges: &impl EdgeScores<S>,
+        s: usize,
+        path: &mut [LabelId],
+    ) -> usize {
+        let mut looked = 0;
+        let mut way_back =
+            |t: usize, y: LabelId| self.layers.best_way_in(edges, t, y as usize, &mut looked).1;
         let mut at = way_back(s, path[s]);
         for t in (0..s).rev() {
             let entry = self.layers.entry(at);
             path[t] = entry.label;
             at = if entry.back == LATER { way_back(t, entry.label) } else { entry.back };
         }
+        looked
     }
 }

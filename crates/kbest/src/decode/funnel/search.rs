@@ -15,9 +15,6 @@ use crate::decode::{Decoded, Tally};
 use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
-/// One part in this many of what the search is likely to save may be spent beyond what it is likely to cost.
-const SAVED_SHARE: usize = 8;
-
 /// Working memory of the search.
 #[derive(Debug, Default)]
 pub(crate) struct Memory<S> {
@@ -39,7 +36,7 @@ pub(crate) struct Memory<S> {
 }
 
 impl<S> Memory<S> {
-    /// Exchanges the selected labels and the rivals, of which there are none but while a label asks for them.
+    /// Exchanges the selected labels and the rivals, which are empty except while a label asks for them.
     pub(super) fn swap_selected(&mut self) {
         std::mem::swap(&mut self.selected, &mut self.rivals);
     }
@@ -151,12 +148,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         if ahead > anew {
             return Err(Stop::OverBudget);
         }
-        // What it is likely to cost, position by position, and a part of what would be saved, because the look may be wrong; and something for a
-        // position at which all labels compete, if that would cost the alternative more than usual, too.
+        // Part of what would be saved, because the look may be wrong; and something for a position at which all labels compete, if
+        // that would cost the alternative more than usual, too.
         let Alternative { least, most, .. } = self.budget.alternative;
-        self.budget.each = self.budget.each.max(cost);
         self.budget.left =
-            if most > least { (anew - ahead) / SAVED_SHARE + (most / 2).min(anew / 4) } else { anew / 4 };
+            if most > least { (anew - ahead) / 2 + (most / 2).min(anew / 4) } else { anew / 4 };
         self.budget.most = self.budget.most.max(self.budget.left);
         Ok(())
     }

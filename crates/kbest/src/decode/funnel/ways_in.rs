@@ -4,8 +4,9 @@
 //! be improved by any other label, and adds jobs for the position before where a label that is not opened might improve
 //! it: a rival, if there is one ([`Search::has_no_rival`]). [`Search::open_only`] does both for a single label, where that is simple.
 //!
-//! **Cost.** Little where a pass over all labels has found the values: the entries are left for the way back. Otherwise one look-up of
-//! an edge for each selected label and each opened label before it whose reach is not below the best value. A pass for each label that might have a rival.
+//! **Cost.** Little where a pass over all labels has found the values: the entries are left for the way back. Otherwise one
+//! look-up of an edge for each selected label and each opened label before it whose reach is not below the best value. A
+//! pass for each label that might have a rival.
 
 use super::budget::{EDGE_COST, Stop};
 use super::layers::{Entry, LATER, NONE};
@@ -137,18 +138,25 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let mut rivals = std::mem::take(&mut self.memory.rivals);
         let source = found?.source;
         // The edges may have been bounds.
-        let none = rivals.iter().all(|&p| self.leads_below(before, p as usize, source, y as usize, value));
+        let mut looked = 0;
+        let none = rivals.iter().all(|&p| {
+            looked += 1;
+            self.leads_below(before, p as usize, source, y as usize, value)
+        });
         rivals.clear();
         self.memory.rivals = rivals;
+        self.pay_for(&mut looked)?;
         Ok(none)
     }
 
     /// Whether a label of position `t` that a pass has selected surely leads to less than `value` at the label `after`.
     fn leads_below(&self, t: usize, p: usize, source: Source, after: usize, value: S) -> bool {
-        if !matches!(source, Source::Only(_) | Source::Gathered) {
-            return false; // its value is not known
-        }
-        let at_most = self.known_way_in(t, p, source, &mut 0).0.larger(self.memory.layers.floor_before(t));
+        let (value_before, _) = match source {
+            Source::Start => self.best_way_in(t, p, &mut 0),
+            Source::Only(_) | Source::Gathered => self.known_way_in(t, p, source, &mut 0),
+            Source::Bounded => return false, // nothing but a bound is known
+        };
+        let at_most = value_before.larger(self.memory.layers.floor_before(t));
         at_most + self.lattice.node_row(t)[p] + self.edges.get(t + 1, p, after) < value
     }
 
@@ -206,6 +214,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 continue;
             }
             let least = value.larger(further);
+            let wanted = if useful < below { useful } else { value };
+            // Where another label has a rival, the position before is opened further anyway.
+            let asks = asks && need.is_none_or(|need| wanted < need);
             if asks && self.has_no_rival(t, label, least)? {
                 let score = least + node_scores[y];
                 if value == least && score + way_out >= floor {
@@ -216,7 +227,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 }
                 continue;
             }
-            let wanted = if useful < below { useful } else { value };
             match goal {
                 Goal::Any => need = Some(need.map_or(wanted, |need| smaller(wanted, need))),
                 Goal::Label(_) => {
