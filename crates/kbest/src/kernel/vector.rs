@@ -42,7 +42,7 @@ pub(super) trait Vector: Copy {
     /// be room for [`MOST_LANES`]. (This one is for up to eight lanes.)
     #[inline(always)]
     unsafe fn write_places(hits: u32, first: u32, next: *mut u32) -> *mut u32 {
-        const { assert!(Self::LANES <= PLACES[0].len()) };
+        const { assert!(Self::LANES <= 8) };
         let places = &PLACES[hits as usize & (PLACES.len() - 1)];
         // SAFETY: there is room for more than these.
         unsafe {
@@ -55,8 +55,7 @@ pub(super) trait Vector: Copy {
 }
 
 /// The positions of the set bits of every byte: a table, because the end of a loop over them cannot be predicted.
-/// (A constant: from a `static`, they would be read one by one.)
-const PLACES: [[u8; 8]; 256] = {
+pub(super) static PLACES: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut bits = 0;
     while bits < all.len() {
