@@ -350,7 +350,8 @@ mod tests {
     #[test]
     fn plans_are_those_of_the_length() {
         let (mut experience, alike) = (Experience::default(), alike(1, 600));
-        (0..2).for_each(|_| drop(experience.choose(alike.key, || alike.facts)));
+        let choices = [(); 2].map(|()| experience.choose(alike.key, || alike.facts).way);
+        assert_eq!(choices, [None, Some(Way::Planned)]);
         for positions in [16, 16 + PLANS, 9, 16, 9 + PLANS, 9] {
             let wanted = Plan::choose(Facts { positions, ..alike.facts }, alike.key.engines);
             assert_eq!(*experience.plan(positions), wanted);
