@@ -3,7 +3,7 @@
 //! A block has `width` labels. The last one ends with the row; where its largest score is wanted, it has as many more labels from
 //! before as make a whole vector of the widest kind, so that no level has to look at labels one by one.
 
-use super::{LANES, MOST_BLOCKS};
+use super::{LANES, LEAST_WIDTH, MOST_BLOCKS};
 use crate::score::Score;
 use std::ops::Range;
 
@@ -46,8 +46,8 @@ pub struct Targets<'a, S> {
     pub(crate) node: &'a [S],
     /// What each label gains at most afterwards.
     pub(crate) way_out: &'a [S],
-    /// Bounds on that, one per block, padded to whole vectors.
-    pub(crate) block_way_out: &'a [S],
+    /// How far sums of the same numbers may lie apart when they are added in another order.
+    pub(crate) slack: S,
     /// Labels in each block but the last.
     pub(crate) width: usize,
 }
@@ -56,11 +56,15 @@ impl<S: Score> Targets<'_, S> {
     /// The number of blocks. Panics unless all rows have the lengths they should have: unchecked loops rely on it.
     #[inline(always)]
     fn check(&self, origins: &[Origin<'_, S>], values: &[S]) -> usize {
-        let (labels, blocks) = (self.node.len(), self.block_way_out.len());
+        let labels = self.node.len();
         let count = labels.div_ceil(self.width);
-        assert!(self.width >= LANES && count <= MOST_BLOCKS, "{count} blocks of {}", self.width);
-        assert!(labels >= LANES && labels == self.way_out.len() && blocks == count.next_multiple_of(LANES));
-        assert!(values.len() >= labels);
+        let blocks = count.next_multiple_of(LANES);
+        assert!(
+            self.width.is_multiple_of(LEAST_WIDTH) && count <= MOST_BLOCKS,
+            "{count} blocks of {}",
+            self.width
+        );
+        assert!(labels >= LANES && labels == self.way_out.len() && labels <= values.len());
         assert!(origins.iter().all(|origin| origin.row.len() >= labels && origin.bounds.len() == blocks));
         count
     }
@@ -107,13 +111,16 @@ pub(super) mod scalar {
         found: &mut Vec<u32>,
     ) -> ByBlock<S> {
         let count = targets.check(origins, values);
-        let Targets { node, way_out, block_way_out, width } = targets;
+        let Targets { node, way_out, slack, width } = targets;
         let value = |y: usize| largest_sum(origins, |origin| origin.row[y]);
-        let (mut bounds, mut nodes) = ([S::FORBIDDEN; MOST_BLOCKS], [S::FORBIDDEN; MOST_BLOCKS]);
-        for (b, bound) in bounds[..count].iter_mut().enumerate() {
-            *bound = largest_sum(origins, |origin| origin.bounds[b]);
+        let [mut bounds, mut nodes, mut gains] = [[S::FORBIDDEN; MOST_BLOCKS]; 3];
+        for b in 0..count {
+            bounds[b] = largest_sum(origins, |origin| origin.bounds[b]);
+            for y in targets.around(b) {
+                nodes[b] = nodes[b].larger(node[y]);
+                gains[b] = gains[b].larger(node[y] + way_out[y]);
+            }
         }
-        block_maxima(&mut nodes[..count], node, width);
         let (mut read, given) = (0, floor.is_some());
         let floor = floor.unwrap_or_else(|| {
             let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(bounds[b] + nodes[b]));
@@ -126,8 +133,8 @@ pub(super) mod scalar {
         }
         let mut rest = S::FORBIDDEN;
         for b in 0..count {
-            let bound = bounds[b].larger(least) + nodes[b];
-            if bound + block_way_out[b] >= floor {
+            let bound = bounds[b].larger(least);
+            if bound + gains[b] >= floor - slack {
                 let labels = b * width..node.len().min((b + 1) * width);
                 read += labels.len();
                 for y in labels {
@@ -140,7 +147,7 @@ pub(super) mod scalar {
                     }
                 }
             } else {
-                rest = rest.larger(bound);
+                rest = rest.larger(bound + nodes[b]);
             }
         }
         ByBlock { floor, rest, read }
@@ -182,7 +189,7 @@ pub(super) mod vector {
         }
     }
 
-    /// Vectors that are looked at together.
+    /// Vectors that are looked at together. Every block but the last consists of so many vectors, or a multiple.
     const TOGETHER: usize = 4;
 
     #[inline(always)]
@@ -196,20 +203,21 @@ pub(super) mod vector {
         found: &mut Vec<u32>,
     ) -> ByBlock<V::Element> {
         const {
-            assert!(LANES.is_multiple_of(V::LANES) && LANES == MOST_LANES);
+            assert!(LANES.is_multiple_of(V::LANES) && LANES == MOST_LANES && LEAST_WIDTH <= 64);
+            assert!(LEAST_WIDTH.is_multiple_of(TOGETHER * V::LANES));
             assert!(MOST_BLOCKS.is_multiple_of(LANES) && MOST_BLOCKS < 64);
         };
         let lanes = V::LANES;
         let count = targets.check(origins, values);
-        let Targets { node, way_out, block_way_out, width } = targets;
-        let padded = block_way_out.len();
+        let Targets { node, way_out, slack, width } = targets;
+        let padded = count.next_multiple_of(LANES);
         let forbidden = V::Element::FORBIDDEN;
-        let (mut bounds, mut nodes) = ([forbidden; MOST_BLOCKS], [forbidden; MOST_BLOCKS]);
+        let [mut bounds, mut nodes, mut gains] = [[forbidden; MOST_BLOCKS]; 3];
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
         // Rows and values are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
         // fit after the list, and a vector's lanes after them.
         unsafe {
-            block_maxima::<V>(&mut nodes[..count], node, width);
+            largest_by_block::<V>(targets, count, &mut nodes, &mut gains);
             for origin in origins {
                 let score = V::splat(origin.score);
                 for b in (0..padded).step_by(lanes) {
@@ -235,6 +243,15 @@ pub(super) mod vector {
                     read += block.len();
                     let mut most = V::splat(forbidden);
                     let mut y = block.start;
+                    while y + TOGETHER * lanes <= block.end {
+                        let four = values_at::<V, TOGETHER>(origins, y);
+                        let mut i = 0;
+                        while i < TOGETHER {
+                            most = four[i].add(V::load(node.as_ptr().add(y + i * lanes))).larger(most);
+                            i += 1;
+                        }
+                        y += TOGETHER * lanes;
+                    }
                     while y < block.end {
                         let at = y.min(block.end - lanes);
                         let [value] = values_at::<V, 1>(origins, at);
@@ -248,13 +265,14 @@ pub(super) mod vector {
                 return ByBlock { floor, rest: floor, read };
             }
             let (least, threshold) = (V::splat(least), V::splat(floor));
+            let may = V::splat(floor - slack);
             let mut rest = V::splat(forbidden);
             let mut matter = 0u64;
             for b in (0..padded).step_by(lanes) {
                 let value = V::load(bounds.as_ptr().add(b)).larger(least);
                 let bound = value.add(V::load(nodes.as_ptr().add(b)));
-                let reach = bound.add(V::load(block_way_out.as_ptr().add(b)));
-                let (hits, others) = bound.split_at_least(reach, threshold);
+                let reach = value.add(V::load(gains.as_ptr().add(b)));
+                let (hits, others) = bound.split_at_least(reach, may);
                 matter |= u64::from(hits) << b;
                 rest = others.larger(rest);
             }
@@ -268,27 +286,41 @@ pub(super) mod vector {
                 matter &= matter - 1;
                 let (mut y, past) = (block * width, node.len().min((block + 1) * width));
                 read += past - y;
-                while y + TOGETHER * lanes <= past {
-                    let four = values_at::<V, TOGETHER>(origins, y);
-                    let mut i = 0;
-                    while i < TOGETHER {
-                        let at = y + i * lanes;
-                        four[i].store(values.as_mut_ptr().add(at));
-                        let others =
-                            select_in_vector(four[i].larger(least), at, 0, rows, threshold, &mut next);
-                        rest = others.larger(rest);
-                        i += 1;
-                    }
-                    y += TOGETHER * lanes;
-                }
                 while y < past {
-                    let at = y.min(past - lanes);
-                    let [value] = values_at::<V, 1>(origins, at);
-                    value.store(values.as_mut_ptr().add(at));
-                    let others =
-                        select_in_vector(value.larger(least), at, y - at, rows, threshold, &mut next);
-                    rest = others.larger(rest);
-                    y += lanes;
+                    let mut hits = 0u64;
+                    if y + LEAST_WIDTH <= past {
+                        let mut i = 0;
+                        while i < LEAST_WIDTH {
+                            let four = values_at::<V, TOGETHER>(origins, y + i);
+                            let mut j = 0;
+                            while j < TOGETHER {
+                                let at = y + i + j * lanes;
+                                four[j].store(values.as_mut_ptr().add(at));
+                                let (here, others) = split_vector(four[j].larger(least), at, rows, threshold);
+                                hits |= u64::from(here) << (i + j * lanes);
+                                rest = others.larger(rest);
+                                j += 1;
+                            }
+                            i += TOGETHER * lanes;
+                        }
+                    } else {
+                        let mut i = 0;
+                        while y + i < past {
+                            let at = (y + i).min(past - lanes);
+                            let [value] = values_at::<V, 1>(origins, at);
+                            value.store(values.as_mut_ptr().add(at));
+                            let (here, others) = split_vector(value.larger(least), at, rows, threshold);
+                            hits |= (u64::from(here) >> (y + i - at)) << i; // without lanes that were there before
+                            rest = others.larger(rest);
+                            i += lanes;
+                        }
+                    }
+                    while hits != 0 {
+                        next.write(y as u32 + hits.trailing_zeros());
+                        next = next.add(1);
+                        hits &= hits - 1;
+                    }
+                    y += LEAST_WIDTH;
                 }
             }
             let length = found.len() + next.offset_from_unsigned(first);
@@ -307,26 +339,89 @@ pub(super) mod vector {
         unsafe { V::load(a.as_ptr().add(at)).add(V::load(b.as_ptr().add(at))) }
     }
 
-    /// Selects from one vector of values, except the first `seen` lanes: writes the labels it finds to `next`, which it advances,
-    /// and returns the scores of the labels it does not find.
+    /// Which labels of one vector of values reach the threshold, and the scores of the others.
     ///
     /// # Safety
-    /// A vector must fit at `at` in both rows (node, way out), and [`MOST_LANES`] at `next`.
+    /// A vector must fit at `at` in both rows (node, way out).
     #[inline(always)]
-    unsafe fn select_in_vector<V: Vector>(
+    unsafe fn split_vector<V: Vector>(
         value: V,
         at: usize,
-        seen: usize,
         [node, way_out]: [*const V::Element; 2],
         threshold: V,
-        next: &mut *mut u32,
-    ) -> V {
+    ) -> (u32, V) {
         // SAFETY: as the caller promises.
         unsafe {
             let score = value.add(V::load(node.add(at)));
-            let (hits, others) = score.split_at_least(score.add(V::load(way_out.add(at))), threshold);
-            *next = V::write_places(hits >> seen << seen, at as u32, *next);
-            others
+            score.split_at_least(score.add(V::load(way_out.add(at))), threshold)
+        }
+    }
+
+    /// By block, the largest node score, and the largest sum of a node score and a way out.
+    ///
+    /// # Safety
+    /// There must be so many blocks, at most [`MOST_BLOCKS`], and at least a vector of labels.
+    #[inline(always)]
+    unsafe fn largest_by_block<V: Vector>(
+        targets: Targets<'_, V::Element>,
+        count: usize,
+        nodes: &mut [V::Element; MOST_BLOCKS],
+        gains: &mut [V::Element; MOST_BLOCKS],
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut first = 0;
+            while first < count {
+                let a = largest_of_block::<V>(targets, first, count);
+                let b = largest_of_block::<V>(targets, first + 1, count);
+                let c = largest_of_block::<V>(targets, first + 2, count);
+                let d = largest_of_block::<V>(targets, first + 3, count);
+                // Lanes of several vectors are compared almost as fast as those of one.
+                nodes[first..first + 4].copy_from_slice(&V::largest_lanes([a.0, b.0, c.0, d.0]));
+                gains[first..first + 4].copy_from_slice(&V::largest_lanes([a.1, b.1, c.1, d.1]));
+                first += 4;
+            }
+        }
+    }
+
+    /// By lane, the largest node score of a block, and the largest sum of a node score and a way out; forbidden after the last block.
+    ///
+    /// # Safety
+    /// There must be so many blocks, and at least a vector of labels.
+    #[inline(always)]
+    unsafe fn largest_of_block<V: Vector>(
+        targets: Targets<'_, V::Element>,
+        block: usize,
+        count: usize,
+    ) -> (V, V) {
+        let Targets { node, way_out, width, .. } = targets;
+        // SAFETY: every vector begins where one fits.
+        unsafe {
+            let (mut most_node, mut most_gain) =
+                (V::splat(V::Element::FORBIDDEN), V::splat(V::Element::FORBIDDEN));
+            let (mut y, past) = (block * width, (block + 1) * width);
+            if past <= node.len() {
+                while y < past {
+                    let mut i = 0;
+                    while i < TOGETHER {
+                        let score = V::load(node.as_ptr().add(y + i * V::LANES));
+                        let gain = score.add(V::load(way_out.as_ptr().add(y + i * V::LANES)));
+                        (most_node, most_gain) = (score.larger(most_node), gain.larger(most_gain));
+                        i += 1;
+                    }
+                    y += TOGETHER * V::LANES;
+                }
+            } else if block < count {
+                y = targets.around(block).start;
+                while y < node.len() {
+                    let at = y.min(node.len() - V::LANES);
+                    let score = V::load(node.as_ptr().add(at));
+                    let gain = score.add(V::load(way_out.as_ptr().add(at)));
+                    (most_node, most_gain) = (score.larger(most_node), gain.larger(most_gain));
+                    y += V::LANES;
+                }
+            }
+            (most_node, most_gain)
         }
     }
 

@@ -60,6 +60,10 @@ pub(crate) const LANES: usize = 16;
 /// read at once that the hardware cannot look ahead.
 pub(crate) const MOST_BLOCKS: usize = 32;
 
+/// The least width of a block, of which every width is a multiple: four of the widest vectors in single precision. (In a simulation
+/// with 1,500 labels, blocks of twice the width needed half as many edges again.)
+pub(crate) const LEAST_WIDTH: usize = 64;
+
 /// `labels` rounded up to whole vectors.
 pub const fn padded(labels: usize) -> usize {
     labels.div_ceil(LANES) * LANES

@@ -115,10 +115,10 @@ macro_rules! twin_tests {
                 /// Blocks of all lengths that matter, with bounds that are tight or not, with and without a floor.
                 #[test]
                 fn selection_by_block(
-                    (rows, node, way_out) in (16usize..512, 0usize..5)
+                    (rows, node, way_out) in (16usize..1100, 0usize..5)
                         .prop_flat_map(|(n, origins)| (prop::collection::vec(row(n), origins), row(n), row(n))),
                     scores in row(5),
-                    width in 16usize..70, // up to 32 blocks
+                    width in (1usize..3).prop_map(|n| 64 * n),
                     more in 0u32..3,
                     least in score(),
                     floor in prop::option::of(score()),
@@ -136,8 +136,7 @@ macro_rules! twin_tests {
                     let bounds: Vec<Vec<$float>> = rows.iter().map(|row| bounds_of(row)).collect();
                     let origins: Vec<Origin<'_, $float>> = rows.iter().zip(&bounds).zip(&scores)
                         .map(|((row, bounds), &score)| Origin { score: score as $float, row, bounds }).collect();
-                    let block_way_out = bounds_of(&way_out);
-                    let targets = Targets { node: &node, way_out: &way_out, block_way_out: &block_way_out, width };
+                    let targets = Targets { node: &node, way_out: &way_out, slack: more as $float, width };
                     let (least, floor, gain) =
                         (least as $float, floor.map(|floor| floor as $float), gain as $float);
                     let (mut wanted, mut values) = (vec![7], vec![7.0; node.len()]);

@@ -6,15 +6,11 @@
 //! labels.
 
 use super::bounds::Change;
-use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
+use crate::kernel::{AlignedVec, Float, LEAST_WIDTH, MOST_BLOCKS, padded};
 use std::ops::Range;
 
-/// The least width of a block: four of the widest vectors in single precision. (In a simulation with 1,500 labels, blocks of twice
-/// the width needed half as many edges again.)
-const LEAST_WIDTH: usize = 64;
-
 /// With fewer blocks than this, nothing is left out by label, and maxima are not kept that way.
-pub(crate) const LEAST_BY_LABEL: usize = 14;
+pub(crate) const LEAST_BY_LABEL: usize = 9;
 
 /// All labels, divided into blocks of one width; the last may be smaller.
 #[derive(Debug, Clone, Copy)]

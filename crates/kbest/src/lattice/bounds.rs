@@ -4,7 +4,6 @@
 //! replaced by a looser one ([`OverallBound`]), to reproduce the bounds of the CarpeDiem paper (section 5). When an
 //! edge changes, its bounds are updated (`MatrixBounds::follow`).
 
-use super::blocks::Blocks;
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float};
 
@@ -35,8 +34,6 @@ pub struct BoundsView<'a, S> {
     pub overall: S,
     /// At least every edge that leaves label `p`.
     pub row: PerLabel<'a, S>,
-    /// At least every edge that leaves a label of the block, for each block of labels, padded with minus infinity; or one bound for all.
-    pub(crate) row_blocks: PerLabel<'a, S>,
     /// At least every edge that enters label `y`.
     pub column: PerLabel<'a, S>,
     /// The usual score of an edge: the base of sparse edges, otherwise about the median. A guess, not a bound.
@@ -61,7 +58,6 @@ impl<S: Float> BoundsView<'_, S> {
 #[derive(Debug, Clone)]
 pub(crate) struct MatrixBounds<S: Float> {
     pub row: AlignedVec<S>,    // L: the largest edge of each row
-    row_blocks: AlignedVec<S>, // the largest of these for each block of labels
     pub column: AlignedVec<S>, // L: and of each column
     pub magnitude: f64,        // largest finite |edge|
     pub typical: S,
@@ -81,10 +77,8 @@ impl<S: Float> MatrixBounds<S> {
     ) -> Self {
         let (smallest_row, largest) = (Smallest::of(&row), S::largest(&row));
         let magnitude = S::largest(&magnitudes).to_f64();
-        let row_blocks = Blocks::of(row.len()).maxima(&row);
         MatrixBounds {
             row,
-            row_blocks,
             column,
             magnitude,
             typical,
@@ -100,7 +94,6 @@ impl<S: Float> MatrixBounds<S> {
         BoundsView {
             overall: self.largest.larger(self.loose),
             row: PerLabel::Each(&self.row),
-            row_blocks: PerLabel::Each(&self.row_blocks),
             column: PerLabel::Each(&self.column),
             typical: self.typical,
             smallest_row: self.smallest_row.score,
@@ -126,7 +119,6 @@ impl<S: Float> MatrixBounds<S> {
             (self.row[i], self.column[i], self.magnitudes[i]) =
                 (anew.row(i), anew.column(i), anew.row_magnitude(i));
         }
-        self.row_blocks = Blocks::of(self.row.len()).maxima(&self.row);
         (self.smallest_row, self.largest) = (Smallest::of(&self.row), S::largest(&self.row));
         self.magnitude = S::largest(&self.magnitudes).to_f64();
     }
@@ -139,11 +131,6 @@ impl<S: Float> MatrixBounds<S> {
         let before = self.row[p];
         self.row[p] = maximum_after(before, old, new, || anew.row(p));
         self.column[y] = maximum_after(self.column[y], old, new, || anew.column(y));
-        let blocks = Blocks::of(self.row.len());
-        let block = blocks.block_of(p);
-        self.row_blocks[block] = maximum_after(self.row_blocks[block], before, self.row[p], || {
-            S::largest(&self.row[blocks.labels_in(block)])
-        });
         self.largest = maximum_after(self.largest, before, self.row[p], || S::largest(&self.row));
         self.smallest_row.follow(before, &self.row, p);
         let before = self.magnitudes[p];

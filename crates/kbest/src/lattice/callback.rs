@@ -108,14 +108,6 @@ impl<S: Float> EdgeScores<S> for CallbackEdges<S> {
         let overall = (self.bound)(t);
         let all = PerLabel::All(overall);
         let dead_ends = overall.is_forbidden();
-        BoundsView {
-            overall,
-            row: all,
-            row_blocks: all,
-            column: all,
-            typical: overall,
-            smallest_row: overall,
-            dead_ends,
-        }
+        BoundsView { overall, row: all, column: all, typical: overall, smallest_row: overall, dead_ends }
     }
 }

@@ -8,8 +8,8 @@ use super::base::Base;
 use super::blocks::BlockMaxima;
 use super::bounds::{Change, MatrixBounds, Maxima, typical_value};
 use super::{
-    BoundsView, DenseFactors, EdgeScores, LinearFactors, RowInBlocks, SparseEdges, checked_magnitude,
-    magnitude_of_legal,
+    BoundsView, DenseFactors, EdgeScores, ExceptionsInto, LinearFactors, RowInBlocks, SparseEdges,
+    checked_magnitude, magnitude_of_legal,
 };
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
@@ -157,7 +157,12 @@ impl<S: Float> DenseEdges<S> {
         (self.labels <= COLUMNS_UP_TO).then(|| &self.columns.get_or_init(|| self.transposed())[..])
     }
 
-    /// Whether so few edges differ from the typical one that a column is built from those.
+    /// Whether a column is built from the edges that differ from the typical one.
+    fn lists_columns(&self) -> bool {
+        self.labels > COLUMNS_AT_HAND && self.has_few_exceptions()
+    }
+
+    /// Whether few edges differ from the typical one.
     fn has_few_exceptions(&self) -> bool {
         self.exceptions * FEW_EXCEPTIONS <= self.labels * self.labels
     }
@@ -258,7 +263,7 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     }
 
     fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
-        if self.labels > COLUMNS_AT_HAND && self.has_few_exceptions() {
+        if self.lists_columns() {
             return self.as_sparse().column(t, y, buffer);
         }
         if self.labels > COLUMNS_UP_TO && self.columns.get().is_none() {
@@ -274,6 +279,10 @@ impl<S: Float> EdgeScores<S> for DenseEdges<S> {
     fn column_bounds(&self, _: usize, y: usize) -> Option<&[S]> {
         let collects = self.labels > COLUMNS_ON_REQUEST && !self.has_few_exceptions();
         collects.then(|| self.blocks.of_block(self.blocks.blocks().block_of(y)))
+    }
+
+    fn exceptions_into(&self, t: usize, y: usize) -> Option<ExceptionsInto<'_, S>> {
+        if self.lists_columns() { self.as_sparse().exceptions_into(t, y) } else { None }
     }
 
     #[inline(always)]

@@ -40,6 +40,12 @@ pub trait EdgeScores<S: Float> {
         None
     }
 
+    /// The same edges as exceptions from a score that most of them have; `None` if they are not stored like that.
+    #[inline(always)]
+    fn exceptions_into(&self, _t: usize, _y: usize) -> Option<ExceptionsInto<'_, S>> {
+        None
+    }
+
     /// Upper bounds on the edges into position `t`.
     fn bounds(&self, t: usize) -> BoundsView<'_, S>;
 }
@@ -51,6 +57,17 @@ pub struct RowInBlocks<'a, S> {
     pub row: &'a [S],
     /// The bounds.
     pub bounds: &'a [S],
+}
+
+/// The edges that enter a label, as exceptions from a base.
+#[derive(Debug, Clone, Copy)]
+pub struct ExceptionsInto<'a, S> {
+    /// The score of all edges but the exceptions.
+    pub base: S,
+    /// Labels that the exceptions leave, in ascending order.
+    pub labels: &'a [u32],
+    /// Their scores.
+    pub scores: &'a [S],
 }
 
 /// A column, edge by edge, for shapes that do not store columns.

@@ -52,7 +52,7 @@ mod sparse;
 pub use bounds::{BoundsView, OverallBound, PerLabel};
 pub use callback::CallbackEdges;
 pub use dense::DenseEdges;
-pub use edges::{EdgeScores, Edges, RowInBlocks, Shape};
+pub use edges::{EdgeScores, Edges, ExceptionsInto, RowInBlocks, Shape};
 pub use held::Held;
 pub use per_position::{Matrix, PerPositionEdges, PerPositionView};
 pub use sparse::SparseEdges;

@@ -4,7 +4,7 @@
 //! look at the input) have as many matrices as there are distinct observations. The lattice selects which one leads
 //! into each position ([`super::Lattice::selecting`]); without a selection, matrix `t - 1` leads into position `t`.
 
-use super::{BoundsView, DenseEdges, EdgeScores, RowInBlocks, SparseEdges};
+use super::{BoundsView, DenseEdges, EdgeScores, ExceptionsInto, RowInBlocks, SparseEdges};
 use crate::kernel::Float;
 
 /// A matrix of either shape.
@@ -43,6 +43,9 @@ impl<S: Float> EdgeScores<S> for Matrix<S> {
     }
     fn column_bounds(&self, t: usize, y: usize) -> Option<&[S]> {
         with_matrix!(self, |matrix| matrix.column_bounds(t, y))
+    }
+    fn exceptions_into(&self, t: usize, y: usize) -> Option<ExceptionsInto<'_, S>> {
+        with_matrix!(self, |matrix| matrix.exceptions_into(t, y))
     }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         with_matrix!(self, |matrix| matrix.bounds(t))
@@ -104,6 +107,9 @@ impl<S: Float> EdgeScores<S> for PerPositionView<'_, S> {
     }
     fn column_bounds(&self, t: usize, y: usize) -> Option<&[S]> {
         self.matrix(t).column_bounds(t, y)
+    }
+    fn exceptions_into(&self, t: usize, y: usize) -> Option<ExceptionsInto<'_, S>> {
+        self.matrix(t).exceptions_into(t, y)
     }
     fn bounds(&self, t: usize) -> BoundsView<'_, S> {
         self.matrix(t).bounds(t)

@@ -20,7 +20,9 @@ use super::blocks::Blocks;
 use super::bounds::{Change, MatrixBounds, Maxima};
 use super::lists::Lists;
 use super::potentials::ClassFactors;
-use super::{BoundsView, EdgeScores, RowInBlocks, SparseFactors, checked_magnitude, magnitude_of_legal};
+use super::{
+    BoundsView, EdgeScores, ExceptionsInto, RowInBlocks, SparseFactors, checked_magnitude, magnitude_of_legal,
+};
 use crate::error::{Error, Result};
 use crate::kernel::{AlignedVec, Float, padded};
 use std::sync::OnceLock;
@@ -434,6 +436,11 @@ impl<S: Float> EdgeScores<S> for SparseEdges<S> {
 
     fn column<'b>(&'b self, _: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
         self.spread(self.base.column(y), self.entering(y), buffer)
+    }
+
+    fn exceptions_into(&self, _: usize, y: usize) -> Option<ExceptionsInto<'_, S>> {
+        let (base, (labels, scores)) = (self.only_base()?, self.entering(y));
+        Some(ExceptionsInto { base, labels, scores })
     }
 
     #[inline(always)]

@@ -3,31 +3,45 @@
 //!
 //! ```text
 //! value[b]  = max over the labels p opened before of  alpha[p] + the largest edge from p into the block
-//! bound[b]  = max(value[b], floor before) + the largest node score of the block
-//! matters   = all b with  bound[b] + the largest way out of the block >= floor
-//! rest      = max over all others of  bound[b]
+//! bound[b]  = max(value[b], floor before)
+//! matters   = all b with  bound[b] + the largest node + way out of a label of the block >= floor
+//! rest      = max over all others of  bound[b] + the largest node score of the block
 //! ```
 //!
-//! Every bound is a sum in the judge's order of numbers not below those of the block's labels, so rounding never hides a label.
+//! The sums that decide which blocks matter are not added in the judge's order, so they are compared with a slack ([`slack_of`]); labels are then
+//! selected from these blocks by sums that are.
 //! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores, a
 //! few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
-//! **When not.** Few blocks, many opened labels before, rows that are not stored, the first position, or, for the first floor, labels that
+//! **When not.** Few blocks, many opened labels before, rows that are not stored, or, for the first floor, labels that
 //! lead nowhere: see [`super::passes`].
 
 use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
-use super::passes::{Found, Source, as_slice, border, ways_out_to};
+use super::passes::{Found, ROWS_READ, Source, ways_out_to};
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
-use crate::kernel::{ByBlock, Float, LANES, Origin, Targets, padded};
-use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL};
+use crate::kernel::{ByBlock, Float, LANES, MOST_BLOCKS, Origin, Targets, padded};
+use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL, Lattice};
 
 /// With more opened labels before, all blocks are looked at.
-const MOST_ORIGINS: usize = 12;
+const MOST_ORIGINS: usize = ROWS_READ;
+
+/// Usually there are no more.
+const FEW_ORIGINS: usize = 3;
 
 /// Whether positions of so many labels are looked at block by block, where edges allow that. With fewer, reading all of them takes less
 /// time than choosing. (Measured with real lattices of 12 and 21 blocks whose edges were not in the nearest caches.)
 pub(super) fn looks_by_block(labels: usize) -> bool {
     Blocks::of(labels).count >= LEAST_BY_LABEL
+}
+
+/// How far two sums of a value, a node score and a way out may lie apart when they are added in another order.
+///
+/// Each order adds twice, and each addition is off by at most `u` times its result, where `u` is the unit roundoff. No result is larger
+/// than what the magnitudes of a path add up to, with an edge or two more for bounds. Eight times `u` covers these four
+/// additions, and taking the slack from a floor.
+pub(super) fn slack_of<S: Float>(lattice: &Lattice<'_, S>) -> S {
+    let magnitude = lattice.path_magnitude() + 2.0 * lattice.edges().magnitude();
+    S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude)
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
@@ -39,46 +53,49 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         floor: Option<S>,
     ) -> Result<Option<Found<S>>, Stop> {
         let (lattice, edges, labels) = (self.lattice, self.edges, self.lattice.labels());
-        if t == 0 || !looks_by_block(labels) {
+        if !looks_by_block(labels) {
             return Ok(None);
         }
         let (blocks, gain) = (Blocks::of(labels), self.sure_way_out(t));
         if floor.is_none() && gain.is_none() {
             return Ok(None);
         }
-        let Memory { layers, values, gathered, way_out_buffer, selected, block_ways_out, .. } =
+        let Memory { layers, values, gathered, way_out_buffer, selected, slack, zeros, .. } =
             &mut *self.memory;
-        let opened = layers.layer(t - 1).opened as usize;
-        if opened > MOST_ORIGINS {
-            return Ok(None);
-        }
-        let mut origins = [Origin::none(); MOST_ORIGINS];
+        let opened = if t > 0 { layers.layer(t - 1).opened as usize } else { 1 };
+        let (mut few, mut many, mut start_bounds);
+        let origins = match opened {
+            0..=FEW_ORIGINS => {
+                few = [Origin::none(); FEW_ORIGINS];
+                &mut few[..opened]
+            }
+            ..=MOST_ORIGINS => {
+                many = [Origin::none(); MOST_ORIGINS];
+                &mut many[..opened]
+            }
+            _ => return Ok(None),
+        };
         let mut source = Source::Gathered;
-        for (origin, (index, entry)) in origins.iter_mut().zip(layers.opened(t - 1)) {
-            let Some(edges) = edges.row_in_blocks(t, entry.label as usize) else { return Ok(None) };
-            *origin = Origin { score: entry.alpha, row: edges.row, bounds: edges.bounds };
-            if opened == 1 {
-                source = Source::Only(index);
+        if t == 0 {
+            let row = lattice.start().unwrap_or(&zeros[..labels]);
+            start_bounds = [S::FORBIDDEN; MOST_BLOCKS];
+            S::block_maxima(&mut start_bounds[..blocks.count], row, blocks.width);
+            origins[0] = Origin { score: S::ZERO, row, bounds: &start_bounds[..padded(blocks.count)] };
+            source = Source::Start;
+        } else {
+            for (origin, (index, entry)) in origins.iter_mut().zip(layers.opened(t - 1)) {
+                let Some(edges) = edges.row_in_blocks(t, entry.label as usize) else { return Ok(None) };
+                *origin = Origin { score: entry.alpha, row: edges.row, bounds: edges.bounds };
+                if opened == 1 {
+                    source = Source::Only(index);
+                }
             }
         }
         let node = lattice.node_row(t);
-        let way_out = ways_out_to(goal, lattice, edges, t, way_out_buffer);
-        let block_way_out = match (goal, t + 1 == lattice.positions()) {
-            (Goal::Any, false) => {
-                as_slice(edges.bounds(t + 1).row_blocks, block_ways_out, padded(blocks.count))
-            }
-            (Goal::Any, true) if lattice.end().is_none() => {
-                as_slice(border(None), block_ways_out, padded(blocks.count))
-            }
-            _ => {
-                S::block_maxima(&mut block_ways_out[..blocks.count], way_out, blocks.width);
-                &block_ways_out[..padded(blocks.count)]
-            }
-        };
-        let targets = Targets { node, way_out, block_way_out, width: blocks.width };
+        let way_out = ways_out_to(goal, lattice, edges, t, zeros, way_out_buffer);
+        let targets = Targets { node, way_out, slack: *slack, width: blocks.width };
         let floor_before = layers.floor_before(t);
         selected.clear();
-        let origins = &origins[..opened];
         let gain = gain.unwrap_or(S::ZERO);
         let values = &mut values[t % 2];
         gathered[t % 2] = None; // the values of selected labels alone are written

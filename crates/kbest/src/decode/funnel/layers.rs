@@ -245,6 +245,11 @@ impl<S: Float> Layers<S> {
         self.opened(t).for_each(|(_, entry)| open_at[entry.label as usize] = t as u32);
     }
 
+    /// Takes back what was written for any position.
+    pub(super) fn unmark(&self, open_at: &mut [u32]) {
+        self.entries.iter().for_each(|entry| open_at[entry.label as usize] = NONE);
+    }
+
     #[inline(always)]
     pub(super) fn entry(&self, index: u32) -> &Entry<S> {
         &self.entries[index as usize]

@@ -100,12 +100,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         layers: &Layers<S>,
         values: &'a mut [AlignedVec<S>; 2],
         edge_buffer: &'a mut AlignedVec<S>,
+        zeros: &'a [S],
         t: usize,
         source: Source,
     ) -> (S, &'a [S]) {
         let (labels, values) = (lattice.labels(), &mut values[t % 2]);
         match source {
-            Source::Start => (S::ZERO, as_slice(border(lattice.start()), values, labels)),
+            Source::Start => (S::ZERO, lattice.start().unwrap_or(&zeros[..labels])),
             Source::Only(index) => {
                 let only = layers.entry(index);
                 (only.alpha, &edges.row(t, only.label as usize, edge_buffer)[..labels])
@@ -126,9 +127,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn first_floor(&mut self, t: usize, source: Source) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
         if let (Some(way_out), true) = (self.sure_way_out(t), source != Source::Bounded) {
-            let Memory { layers, values, edge_buffer, .. } = &mut *self.memory;
+            let Memory { layers, values, edge_buffer, zeros, .. } = &mut *self.memory;
             let (add, row) =
-                Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
+                Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, zeros, t, source);
             return Ok(S::largest_value(add, row, node_scores) + way_out);
         }
         let (likely, _) = argmax(node_scores).ok_or(Stop::NoPath)?;
@@ -161,9 +162,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     fn select(&mut self, t: usize, source: Source, goal: Goal, floor: S) -> Result<S, Stop> {
         let node_scores = self.lattice.node_row(t);
         let floor_before = self.memory.layers.floor_before(t);
-        let Memory { layers, values, edge_buffer, way_out_buffer, selected, .. } = &mut *self.memory;
-        let ways_out = ways_out_to(goal, self.lattice, self.edges, t, way_out_buffer);
-        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
+        let Memory { layers, values, edge_buffer, way_out_buffer, selected, zeros, .. } = &mut *self.memory;
+        let ways_out = ways_out_to(goal, self.lattice, self.edges, t, zeros, way_out_buffer);
+        let (add, row) =
+            Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, zeros, t, source);
         selected.clear();
         let rest = S::select_reaching(add, row, floor_before, node_scores, ways_out, floor, selected);
         let selected = selected.len();
@@ -180,10 +182,12 @@ pub(super) fn ways_out_to<'a, S: Float, E: EdgeScores<S>>(
     lattice: &'a Lattice<'_, S>,
     edges: &'a E,
     t: usize,
+    zeros: &'a [S],
     buffer: &'a mut AlignedVec<S>,
 ) -> &'a [S] {
     let labels = lattice.labels();
     match goal {
+        Goal::Any if t + 1 == lattice.positions() => lattice.end().unwrap_or(&zeros[..labels]),
         Goal::Any => as_slice(largest_ways_out(lattice, edges, t), buffer, labels),
         Goal::Label(y) => match edges.column_bounds(t + 1, y as usize) {
             Some(bounds) => bounds,

@@ -7,12 +7,13 @@
 
 use super::alternative::Alternative;
 use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
+use super::by_block::slack_of;
 use super::layers::{Entry, Layers, NONE};
 use super::passes::{Found, ROWS_READ, Source};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
-use crate::kernel::{AlignedVec, Float, MOST_BLOCKS, padded};
+use crate::kernel::{AlignedVec, Float, padded};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// Working memory of the search.
@@ -28,11 +29,12 @@ pub(crate) struct Memory<S> {
     pub(super) candidates: Vec<Candidate<S>>,       // the best way into each of them
     pub(super) fresh: Vec<Entry<S>>,                // labels about to be opened
     pub(super) jobs: Vec<Job<S>>,                   // positions to be opened further
-    pub(super) open_at: Vec<u32>, // L: the position at which the label was last seen to be open
-    pub(super) seen: Vec<u32>,    // labels that a survey found
-    pub(super) block_ways_out: AlignedVec<S>, // by block: the largest way out
+    pub(super) zeros: AlignedVec<S>, // L or more: start scores and ways out where there are none
+    pub(super) open_at: Vec<u32>,    // L: the position at which the label was last seen to be open
+    pub(super) seen: Vec<u32>,       // labels that a survey found
+    pub(super) slack: S,             // of sums that are not added in the judge's order
     pub(super) likely_scores: AlignedVec<S>, // L: forward scores, as a survey guesses them
-    best_path: Vec<u32>,          // its entries
+    best_path: Vec<u32>,             // its entries
 }
 
 impl<S> Memory<S> {
@@ -93,12 +95,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn run(&mut self) -> Result<(), Stop> {
         let labels = self.lattice.labels();
         let memory = &mut *self.memory;
+        memory.layers.unmark(&mut memory.open_at);
         memory.layers.clear();
         memory.values.iter_mut().for_each(|values| values.resize_for_overwrite(labels));
         memory.edge_buffer.resize_for_overwrite(padded(labels));
         memory.way_out_buffer.resize_for_overwrite(padded(labels));
-        memory.block_ways_out.resize_for_overwrite(MOST_BLOCKS);
-        memory.open_at.clear();
+        memory.slack = slack_of(self.lattice);
+        if memory.zeros.len() < labels {
+            memory.zeros = AlignedVec::filled(labels, S::ZERO);
+        }
         memory.open_at.resize(labels, NONE);
         memory.jobs.clear();
         memory.fresh.clear();

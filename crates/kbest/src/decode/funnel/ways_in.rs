@@ -13,7 +13,7 @@ use super::layers::{Entry, LATER, NONE};
 use super::passes::{Source, largest_ways_out};
 use super::search::{Goal, Job, Memory, Search, smaller};
 use crate::decode::Tally;
-use crate::kernel::Float;
+use crate::kernel::{Float, LANES};
 use crate::lattice::EdgeScores;
 
 /// The best way into a label over the opened labels before it.
@@ -129,6 +129,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     #[cold]
     fn has_no_rival(&mut self, t: usize, y: u32, value: S) -> Result<bool, Stop> {
         let before = t - 1;
+        if let Some(none) = self.has_no_listed_rival(t, y as usize, value)? {
+            return Ok(none);
+        }
         self.memory.swap_selected(); // those of this position are still needed
         let found = self.look(before, Goal::Label(y), Some(value));
         self.memory.swap_selected();
@@ -147,6 +150,31 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.rivals = rivals;
         self.pay_for(&mut looked)?;
         Ok(none)
+    }
+
+    /// The same from the exceptions among the edges into the label, if no other edge can lead to as much; otherwise nothing.
+    fn has_no_listed_rival(&mut self, t: usize, y: usize, value: S) -> Result<Option<bool>, Stop> {
+        let (before, rest) = (t - 1, self.memory.layers.layer(t - 1).rest);
+        let Some(into) = self.edges.exceptions_into(t, y).filter(|into| rest + into.base < value) else {
+            return Ok(None);
+        };
+        let Memory { layers, open_at, .. } = &mut *self.memory;
+        layers.mark(before, open_at);
+        let floor_before = layers.floor_before(before);
+        let node_scores = self.lattice.node_row(before);
+        let mut looked = into.labels.len().div_ceil(LANES);
+        let (mut next, mut none) = (0, true);
+        // Upper bound: no label that is not opened has a larger score than the rest.
+        while none && let Some(i) = S::first_at_least(&into.scores[next..], rest, value) {
+            let (label, edge) = (into.labels[next + i] as usize, into.scores[next + i]);
+            next += i + 1;
+            if self.memory.open_at[label] != before as u32 {
+                let (value_before, _) = self.best_way_in(before, label, &mut looked);
+                none = value_before.larger(floor_before) + node_scores[label] + edge < value;
+            }
+        }
+        self.pay_for(&mut looked)?;
+        Ok(Some(none))
     }
 
     /// Whether a label of position `t` that a pass has selected surely leads to less than `value` at the label `after`.

@@ -135,16 +135,18 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let source = self.prepare(t)?;
         let node_scores = self.lattice.node_row(t);
         let floor_before = self.memory.layers.floor_before(t);
-        let Memory { layers, values, edge_buffer, way_out_buffer, selected, open_at, .. } = &mut *self.memory;
+        let Memory { layers, values, edge_buffer, way_out_buffer, selected, open_at, zeros, .. } =
+            &mut *self.memory;
         let (bounds, after) = match goal {
             Goal::Label(y) => (self.edges.column_bounds(t + 1, y as usize), y as usize),
             Goal::Any => (None, 0),
         };
         let (ways_out, mut exact_ways_out) = match bounds {
             Some(bounds) => (bounds, Some(&mut way_out_buffer[..node_scores.len()])),
-            None => (ways_out_to(goal, self.lattice, self.edges, t, way_out_buffer), None),
+            None => (ways_out_to(goal, self.lattice, self.edges, t, zeros, way_out_buffer), None),
         };
-        let (add, row) = Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, t, source);
+        let (add, row) =
+            Self::bounds_of(self.lattice, self.edges, layers, values, edge_buffer, zeros, t, source);
         let way_in = match source {
             Source::Start => NONE,
             Source::Only(index) => index,
