@@ -123,6 +123,28 @@ fn blocks_of_many_labels_hide_nothing() {
     many_labels::<f64>(2, 60);
 }
 
+/// A few labels of different blocks compete, and most edges between these are exceptions, so that a label that looked too bad to be opened
+/// is often the best way to another after all.
+#[test]
+fn listed_rivals_are_found() {
+    let random = &mut Random::new(7);
+    for round in 0..120 {
+        let labels = 520 + random.below(100);
+        let few: Vec<usize> = (0..12).map(|_| random.below(labels)).collect();
+        let look = Look { whole: round % 2 == 0, forbidden: [0, 5][random.below(2)] };
+        let mut scores = vec![[0.0, -0.5, f32::NEG_INFINITY][round % 3]; labels * labels];
+        for (&p, &y) in few.iter().flat_map(|p| few.iter().map(move |y| (p, y))) {
+            scores[p * labels + y] = look.score(random, 6.0);
+        }
+        let edges = Edges::dense(labels, scores).unwrap();
+        let mut nodes = look.row::<f32>(random, 8 * labels, 1.0);
+        for row in nodes.chunks_mut(labels) {
+            few.iter().for_each(|&y| row[y] = 12.0 + look.score::<f32>(random, 5.0));
+        }
+        compare(&Lattice::new(nodes, &edges).unwrap(), &format!("round {round}"));
+    }
+}
+
 /// Blocks are bounded by sums that are not added in the judge's order. Here each order rounds differently: a large score at the
 /// first position leaves two bits for fractions, and a few labels in different blocks are equally good only as the judge rounds.
 #[test]
