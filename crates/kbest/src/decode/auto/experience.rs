@@ -2,7 +2,8 @@
 //!
 //! **What.** For each kind of sequence (the same edges, about the same length, the same number of paths), the time per
 //! position of every way to decode it: as planned, with the funnel at once, or with one of the forward passes at once. Most
-//! sequences go the way that has been fastest; now and then another way is tried. **Why.** A plan guesses costs that differ
+//! sequences go the way that has been fastest; now and then another way is tried. Where the funnel gives up, the time of the pass that
+//! goes on is known without a try. **Why.** A plan guesses costs that differ
 //! from one processor to the next, and on short sequences even the look ahead that it relies on takes a tenth of the time.
 //! **Cost.** Trying is paid from an account into which every sequence pays a fortieth of its time, and less later on; the
 //! clock is read so rarely that it takes about a hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
@@ -173,8 +174,9 @@ impl Kind {
         }
     }
 
-    /// Takes down how long the last sequence of a run took, and begins the next run.
-    fn record(&mut self, nanoseconds: f64, positions: usize) {
+    /// Takes down how long the last sequence of a run took, and the time per position of a pass that went on where the funnel gave up,
+    /// and begins the next run.
+    fn record(&mut self, nanoseconds: f64, positions: usize, beside: Option<(ForwardPass, f64)>) {
         let (each, best) = (nanoseconds / positions as f64, self.estimates[self.best].nanoseconds);
         let run = f64::from(self.run) * positions as f64;
         let tries = self.way != self.best;
@@ -184,6 +186,11 @@ impl Kind {
             self.account += self.share() * each.min(LONGEST * best) * run; // the first one may have been very slow
         }
         self.estimates[self.way].add(each);
+        if let Some((pass, each)) = beside
+            && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
+        {
+            self.estimates[way].add(each);
+        }
         self.best = self.fastest();
         let whole = self.estimates[self.best].nanoseconds * positions as f64;
         let usual = length_of_run(CLOCK / CLOCK_SHARE, whole);
@@ -307,9 +314,11 @@ impl Experience {
         plan
     }
 
-    /// Takes down how long the last sequence took, if its time was wanted.
-    pub(super) fn record(&mut self, nanoseconds: f64, positions: usize) {
-        self.kinds[self.last].record(nanoseconds.max(1.0), positions);
+    /// Takes down how long the last sequence took, if its time was wanted; and the time per position of a pass, if it went on where the
+    /// funnel gave up.
+    pub(super) fn record(&mut self, nanoseconds: f64, positions: usize, beside: Option<(ForwardPass, f64)>) {
+        let beside = beside.map(|(pass, each)| (pass, each.max(1.0)));
+        self.kinds[self.last].record(nanoseconds.max(1.0), positions, beside);
     }
 }
 
@@ -373,7 +382,7 @@ mod tests {
             gone[way] += 1;
             sum += costs[way];
             if choice.timed {
-                experience.record(costs[way], 10);
+                experience.record(costs[way], 10, None);
             }
         }
         (gone, sum)
@@ -383,6 +392,28 @@ mod tests {
     const FUNNEL: usize = 1;
     const SIMD: usize = 2;
     const SPARSE: usize = 3;
+
+    /// Where the funnel gives up, the pass that goes on is known after two sequences, without a try; and if it fails to be faster, the
+    /// plan stays.
+    #[test]
+    fn a_pass_that_goes_on_needs_no_try() {
+        for (each, wanted) in [(700.0, Way::Pass(ForwardPass::Sieve)), (990.0, Way::Planned)] {
+            let (mut experience, alike) = (Experience::default(), alike(1, 600));
+            let mut ways = vec![];
+            for _ in 0..8 {
+                let choice = experience.choose(alike.key, || alike.facts);
+                let way = choice.way.unwrap_or(Way::Planned);
+                ways.push(way);
+                if choice.timed && way == Way::Planned {
+                    experience.record(1e5, 100, Some((ForwardPass::Sieve, each)));
+                } else if choice.timed {
+                    experience.record(100.0 * each, 100, None);
+                }
+            }
+            assert_eq!(ways[..3], [Way::Planned; 3]); // unknown, and twice timed
+            assert!(ways[3..].iter().all(|&way| way == wanted), "{ways:?}");
+        }
+    }
 
     #[test]
     fn the_fastest_way_wins_and_trying_costs_little() {

@@ -86,7 +86,7 @@ impl Algorithm for Auto {
             return self.search_as_learned(job);
         }
         let plan = self.plan(job.lattice, job.k);
-        try_in_turn(plan.first.map(|first| (first, plan.budget)), plan.fallback, job)
+        try_in_turn(plan.first.map(|first| (first, plan.budget)), plan.fallback, false, job).map(|_| ())
     }
 
     // Answers name the engine, never `auto`.
@@ -115,37 +115,59 @@ impl Auto {
             Some(Way::Planned) => planned(job.scratch.experience.plan(positions)),
             None => planned(&self.plan(job.lattice, k)),
         };
-        let answer = try_in_turn(first, last, job.reborrow());
+        let answer = try_in_turn(first, last, choice.timed, job.reborrow());
         if let Some(begun) = begun {
-            let nanoseconds = begun.elapsed().as_nanos() as f64;
-            job.scratch.experience.record(nanoseconds, positions);
+            let now = Instant::now();
+            let nanoseconds = |begun| now.duration_since(begun).as_nanos() as f64;
+            let beside = match (&answer, last.pass()) {
+                // A few positions tell little about the others.
+                (Ok(Some(takeover)), Some(pass)) if 2 * takeover.positions >= positions => {
+                    Some((pass, nanoseconds(takeover.begun) / takeover.positions as f64))
+                }
+                _ => None,
+            };
+            job.scratch.experience.record(nanoseconds(begun), positions, beside);
         }
-        answer
+        answer.map(|_| ())
     }
 }
 
-/// Searches with the first engine within its budget, if there is one, and with the last one if that gives up.
+/// When the last engine began, because the first one had given up, and how many positions it found.
+struct Takeover {
+    begun: Instant,
+    positions: usize,
+}
+
+/// Searches with the first engine within its budget, if there is one, and with the last one if that gives up; then tells when that was,
+/// if it is to be timed.
 fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
     first: Option<(Engine, Budget)>,
     last: Engine,
+    timed: bool,
     mut job: Job<'_, '_, S, E, T>,
-) -> Result<()> {
+) -> Result<Option<Takeover>> {
+    let mut takeover = None;
     if let Some((engine, budget)) = first {
         job.out.decoder = engine.name();
         if engine.search_within(budget, job.reborrow())? {
-            return Ok(());
+            return Ok(None);
         }
         job.out.clear_paths();
+        let positions = job.lattice.positions();
         if job.k == 1
             && let Some(pass) = last.pass()
-            && take_over(pass, job.reborrow())?
         {
-            job.out.decoder = last.name();
-            return Ok(());
+            let begun = timed.then(Instant::now);
+            if let Some(first) = take_over(pass, job.reborrow())? {
+                job.out.decoder = last.name();
+                return Ok(begun.map(|begun| Takeover { begun, positions: positions - first }));
+            }
         }
+        takeover = timed.then(|| Takeover { begun: Instant::now(), positions });
     }
     job.out.decoder = last.name();
-    last.decoder().search(job)
+    last.decoder().search(job)?;
+    Ok(takeover)
 }
 
 /// At so many positions it is tried to go on from what the funnel has found, but not where fewer positions than this would be saved:
@@ -153,12 +175,12 @@ fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
 const TAKE_OVERS: usize = 3;
 const LEAST_SAVED: usize = 4;
 
-/// Goes on with a forward pass where the funnel gave up, for one path, and returns whether that was possible. In the steps
+/// Goes on with a forward pass where the funnel gave up, for one path, and returns from which position on, if that was possible. In the steps
 /// before, one label is usually far ahead of the others, and then nothing but what the funnel knows matters.
 fn take_over<S: Float, E: GatherEdges<S>, T: Tally>(
     pass: ForwardPass,
     job: Job<'_, '_, S, E, T>,
-) -> Result<bool> {
+) -> Result<Option<usize>> {
     let Job { lattice, edges, scratch, tally, out, .. } = job;
     let (funnel, memory) = (&mut scratch.funnel.search, &mut scratch.sieve);
     let last = funnel.last_known().min(lattice.positions().saturating_sub(2));
@@ -169,8 +191,8 @@ fn take_over<S: Float, E: GatherEdges<S>, T: Tally>(
         if memory.forward.is_complete() {
             memory.forward.trace(lattice, edges, out)?;
             tally.edges(funnel.write_labels_before(edges, position, &mut out.paths[0].labels));
-            return Ok(true);
+            return Ok(Some(position));
         }
     }
-    Ok(false)
+    Ok(None)
 }
