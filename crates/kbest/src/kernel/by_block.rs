@@ -215,7 +215,7 @@ pub(super) mod vector {
         let [mut bounds, mut nodes, mut gains] = [[forbidden; MOST_BLOCKS]; 3];
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
         // Rows and values are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
-        // fit after the list, and a vector's lanes after them.
+        // fit after the list.
         unsafe {
             largest_by_block::<V>(targets, count, &mut nodes, &mut gains);
             for origin in origins {
@@ -277,7 +277,7 @@ pub(super) mod vector {
                 rest = others.larger(rest);
             }
             matter &= (1 << count) - 1;
-            found.reserve(node.len() + MOST_LANES);
+            found.reserve(node.len());
             let first = found.as_mut_ptr().add(found.len());
             let mut next = first;
             let rows = [node.as_ptr(), way_out.as_ptr()];
@@ -360,7 +360,7 @@ pub(super) mod vector {
     /// By block, the largest node score, and the largest sum of a node score and a way out.
     ///
     /// # Safety
-    /// There must be so many blocks, at most [`MOST_BLOCKS`], and at least a vector of labels.
+    /// The targets must have been checked, and have so many blocks.
     #[inline(always)]
     unsafe fn largest_by_block<V: Vector>(
         targets: Targets<'_, V::Element>,
@@ -387,7 +387,7 @@ pub(super) mod vector {
     /// By lane, the largest node score of a block, and the largest sum of a node score and a way out; forbidden after the last block.
     ///
     /// # Safety
-    /// There must be so many blocks, and at least a vector of labels.
+    /// The targets must have been checked, and have so many blocks.
     #[inline(always)]
     unsafe fn largest_of_block<V: Vector>(
         targets: Targets<'_, V::Element>,

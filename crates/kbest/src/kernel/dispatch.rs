@@ -121,15 +121,15 @@ kernels! {
     ) -> Self;
 
     /// The same for the values that some origins lead to, `max over origins of (score + row[y])`, and with fewer reads: only from
-    /// blocks whose bounds reach the threshold, while the bound of any other stands for its labels. The threshold is the
+    /// blocks whose bounds reach the threshold but for the slack, while the bound of any other stands for its labels. The threshold is the
     /// floor if there is one, else `gain` more than the largest value, with its node, in the block that promises most; if that is
     /// forbidden, nothing is selected. Returns it, with
     /// the largest value or bound of the other labels, and writes the value of every label that is selected (and of those read
     /// with them).
     ///
     /// # Panics
-    /// If there are more than [`MOST_BLOCKS`](super::MOST_BLOCKS) blocks, a block or the row is shorter than a vector, or
-    /// lengths do not agree.
+    /// If there are more than [`MOST_BLOCKS`](super::MOST_BLOCKS) blocks, their width is not a multiple of
+    /// [`LEAST_WIDTH`](super::LEAST_WIDTH), the row is shorter than a vector, or lengths do not agree.
     fn select_by_block(
         origins: &[Origin<'_, Self>],
         least: Self,

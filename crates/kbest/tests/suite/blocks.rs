@@ -75,26 +75,27 @@ impl Look {
     }
 }
 
-fn compare<S: Float>(lattice: &Lattice<'_, S>, place: &str) {
-    compare_several(lattice, 4, place);
+/// With memory that lattices of other sizes and shapes have used before.
+fn compare<S: Float>(lattice: &Lattice<'_, S>, used: &mut Scratch<S>, place: &str) {
+    compare_several(lattice, 4, used, place);
     let expected = Viterbi.decode(lattice, &mut Scratch::new()).map(|answer| answer.paths);
     for decoder in [Funnel.into(), Auto::default().into(), Decoder::from(Sieve)] {
-        let found = decoder.decode(lattice, &mut Scratch::new()).map(|answer| answer.paths);
+        let found = decoder.decode(lattice, used).map(|answer| answer.paths.clone());
         assert_eq!(found, expected, "{} {place}", decoder.name());
     }
 }
 
 /// All labels of all paths: equal ones have one order.
-fn compare_several<S: Float>(lattice: &Lattice<'_, S>, k: usize, place: &str) {
+fn compare_several<S: Float>(lattice: &Lattice<'_, S>, k: usize, used: &mut Scratch<S>, place: &str) {
     let expected = Viterbi.decode_kbest(lattice, k, &mut Scratch::new()).map(|answer| answer.paths);
     for decoder in [Funnel.into(), Decoder::from(Auto::default())] {
-        let found = decoder.decode_kbest(lattice, k, &mut Scratch::new()).map(|answer| answer.paths);
+        let found = decoder.decode_kbest(lattice, k, used).map(|answer| answer.paths.clone());
         assert!(found == expected, "{} {place}, {k} paths", decoder.name());
     }
 }
 
 fn many_labels<S: Float>(seed: u64, rounds: usize) {
-    let random = &mut Random::new(seed);
+    let (random, used) = (&mut Random::new(seed), &mut Scratch::new());
     for round in 0..rounds {
         let labels = [513, 577, 580 + random.below(80), 897, 1025, 2100][random.below(6)];
         let labels = if round % 8 == 0 { labels } else { labels.min(980) }; // more take long
@@ -113,7 +114,7 @@ fn many_labels<S: Float>(seed: u64, rounds: usize) {
             let [start, end] = [0, 1].map(|_| border.row::<S>(random, labels, 2.0));
             lattice = lattice.with_start(start).unwrap().with_end(end).unwrap();
         }
-        compare(&lattice, &format!("round {round} of {seed}: {labels} labels, {positions} positions"));
+        compare(&lattice, used, &format!("round {round} of {seed}: {labels} labels, {positions} positions"));
     }
 }
 
@@ -127,7 +128,7 @@ fn blocks_of_many_labels_hide_nothing() {
 /// is often the best way to another after all.
 #[test]
 fn listed_rivals_are_found() {
-    let random = &mut Random::new(7);
+    let (random, used) = (&mut Random::new(7), &mut Scratch::new());
     for round in 0..120 {
         let labels = 520 + random.below(100);
         let few: Vec<usize> = (0..12).map(|_| random.below(labels)).collect();
@@ -141,7 +142,23 @@ fn listed_rivals_are_found() {
         for row in nodes.chunks_mut(labels) {
             few.iter().for_each(|&y| row[y] = 12.0 + look.score::<f32>(random, 5.0));
         }
-        compare(&Lattice::new(nodes, &edges).unwrap(), &format!("round {round}"));
+        compare(&Lattice::new(nodes, &edges).unwrap(), used, &format!("round {round}"));
+    }
+}
+
+/// Edges that are computed are not bounded by block, though their number would allow it.
+#[test]
+fn computed_edges_of_many_labels() {
+    let (labels, random, used) = (530, &mut Random::new(13), &mut Scratch::new());
+    let score = |_: usize, p: usize, y: usize| ((p * 7 + y * 13) % 11) as f32 - 5.0;
+    for bound in [5.0, 1e6] {
+        let edges = Edges::callback(labels, score, move |_| bound, 5.0).unwrap();
+        for strength in [2.0, 20.0] {
+            let look = Look { whole: true, forbidden: 2 };
+            let lattice = Lattice::new(look.row::<f32>(random, 3 * labels, strength), &edges).unwrap();
+            let lattice = lattice.with_start(look.row(random, labels, strength)).unwrap();
+            compare(&lattice, used, &format!("bound {bound}, strength {strength}"));
+        }
     }
 }
 
@@ -149,7 +166,7 @@ fn listed_rivals_are_found() {
 /// first position leaves two bits for fractions, and a few labels in different blocks are equally good only as the judge rounds.
 #[test]
 fn rounding_hides_no_block() {
-    let (labels, random) = (600, &mut Random::new(11));
+    let (labels, random, used) = (600, &mut Random::new(11), &mut Scratch::new());
     for round in 0..60 {
         let fraction = |random: &mut Random| random.below(64) as f32 / 64.0;
         let usual = fraction(random);
@@ -164,14 +181,19 @@ fn rounding_hides_no_block() {
                 row[random.below(labels)] = fraction(random) + if t == 0 { 4e6 } else { 0.0 };
             }
         }
-        compare(&Lattice::new(nodes, &edges).unwrap(), &format!("round {round}"));
+        let mut lattice = Lattice::new(nodes, &edges).unwrap();
+        if round % 2 == 0 {
+            let [start, end] = [0, 1].map(|_| (0..labels).map(|_| fraction(random)).collect::<Vec<_>>());
+            lattice = lattice.with_start(start).unwrap().with_end(end).unwrap();
+        }
+        compare(&lattice, used, &format!("round {round}"));
     }
 }
 
 /// Columns of a matrix of so many labels are neither stored nor collected: bounds by block stand for them.
 #[test]
 fn bounds_stand_for_columns() {
-    let (labels, random) = (2_060, &mut Random::new(5));
+    let (labels, random, used) = (2_060, &mut Random::new(5), &mut Scratch::new());
     for round in 0..8 {
         let look = Look { whole: round % 2 == 0, forbidden: [0, 2, 33, 75][round / 2] };
         let edges = Edges::dense(labels, look.row::<f32>(random, labels * labels, 1.0)).unwrap();
@@ -184,8 +206,8 @@ fn bounds_stand_for_columns() {
                 lattice = lattice.with_end(border.row(random, labels, strength)).unwrap();
             }
             let place = format!("round {round}, strength {strength}");
-            compare(&lattice, &place);
-            compare_several(&lattice, 40, &place);
+            compare(&lattice, used, &place);
+            compare_several(&lattice, 40, used, &place);
         }
     }
 }
@@ -193,7 +215,7 @@ fn bounds_stand_for_columns() {
 /// Bounds on blocks follow when edges change.
 #[test]
 fn blocks_follow_changes() {
-    let random = &mut Random::new(3);
+    let (random, used) = (&mut Random::new(3), &mut Scratch::new());
     for round in 0..8 {
         let (labels, look) = (850, Look { whole: true, forbidden: 5 });
         let mut edges = loop {
@@ -204,7 +226,7 @@ fn blocks_follow_changes() {
         };
         for step in 0..12 {
             let nodes = look.row::<f32>(random, 5 * labels, 15.0);
-            compare(&Lattice::new(nodes, &edges).unwrap(), &format!("round {round}, step {step}"));
+            compare(&Lattice::new(nodes, &edges).unwrap(), used, &format!("round {round}, step {step}"));
             for _ in 0..40 {
                 let (p, y) = (random.below(labels) as u32, random.below(labels) as u32);
                 let score = [80.0, 2.0, -5.0, f32::NEG_INFINITY][random.below(4)];

@@ -393,8 +393,8 @@ mod tests {
     const SIMD: usize = 2;
     const SPARSE: usize = 3;
 
-    /// Where the funnel gives up, the pass that goes on is known after two sequences, without a try; and if it fails to be faster, the
-    /// plan stays.
+    /// Where the funnel gives up, the pass that goes on is known after two sequences, without a try; and if it is not clearly
+    /// faster, the plan stays.
     #[test]
     fn a_pass_that_goes_on_needs_no_try() {
         for (each, wanted) in [(700.0, Way::Pass(ForwardPass::Sieve)), (990.0, Way::Planned)] {

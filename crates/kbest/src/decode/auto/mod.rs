@@ -132,14 +132,14 @@ impl Auto {
     }
 }
 
-/// When the last engine began, because the first one had given up, and how many positions it found.
+/// When the last engine began, because the first one had given up, and how many positions it decoded.
 struct Takeover {
     begun: Instant,
     positions: usize,
 }
 
-/// Searches with the first engine within its budget, if there is one, and with the last one if that gives up; then tells when that was,
-/// if it is to be timed.
+/// Searches with the first engine within its budget, if there is one, and with the last one if that gives up. If timed, returns when that
+/// happened.
 fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
     first: Option<(Engine, Budget)>,
     last: Engine,

@@ -10,8 +10,8 @@
 //!
 //! The sums that decide which blocks matter are not added in the judge's order, so they are compared with a slack ([`slack_of`]); labels are then
 //! selected from these blocks by sums that are.
-//! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores, a
-//! few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
+//! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores and of the
+//! ways out, which stay in the nearest cache, a few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
 //! **When not.** Few blocks, many opened labels before, rows that are not stored, or, for the first floor, labels that
 //! lead nowhere: see [`super::passes`].
 
@@ -22,14 +22,11 @@ use crate::decode::Tally;
 use crate::kernel::{ByBlock, Float, LANES, MOST_BLOCKS, Origin, Targets, padded};
 use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL, Lattice};
 
-/// With more opened labels before, all blocks are looked at.
-const MOST_ORIGINS: usize = ROWS_READ;
-
-/// Usually there are no more.
+/// Usually no more labels are opened before: writing places for all that may be would take longer than the rest of the preparation.
 const FEW_ORIGINS: usize = 3;
 
 /// Whether positions of so many labels are looked at block by block, where edges allow that. With fewer, reading all of them takes less
-/// time than choosing. (Measured with real lattices of 12 and 21 blocks whose edges were not in the nearest caches.)
+/// time than choosing. (Measured with lattices of taggers: five blocks were slower by a tenth, seven as fast, twelve faster by a tenth.)
 pub(super) fn looks_by_block(labels: usize) -> bool {
     Blocks::of(labels).count >= LEAST_BY_LABEL
 }
@@ -37,8 +34,8 @@ pub(super) fn looks_by_block(labels: usize) -> bool {
 /// How far two sums of a value, a node score and a way out may lie apart when they are added in another order.
 ///
 /// Each order adds twice, and each addition is off by at most `u` times its result, where `u` is the unit roundoff. No result is larger
-/// than what the magnitudes of a path add up to, with an edge or two more for bounds. Eight times `u` covers these four
-/// additions, and taking the slack from a floor.
+/// than what the magnitudes of a path add up to, with an edge or two more for bounds. So four times `u` would do; eight times covers
+/// scores that are off themselves after millions of positions.
 pub(super) fn slack_of<S: Float>(lattice: &Lattice<'_, S>) -> S {
     let magnitude = lattice.path_magnitude() + 2.0 * lattice.edges().magnitude();
     S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude)
@@ -53,14 +50,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         floor: Option<S>,
     ) -> Result<Option<Found<S>>, Stop> {
         let (lattice, edges, labels) = (self.lattice, self.edges, self.lattice.labels());
-        if !looks_by_block(labels) {
+        // Nothing but the sums of their caller bounds edges that are computed.
+        if !looks_by_block(labels) || (t == 0 && !self.is_last(0) && self.computes_edges(1)) {
             return Ok(None);
         }
         let (blocks, gain) = (Blocks::of(labels), self.sure_way_out(t));
         if floor.is_none() && gain.is_none() {
             return Ok(None);
         }
-        let Memory { layers, values, gathered, way_out_buffer, selected, slack, zeros, .. } =
+        let Memory { layers, values, gathered, way_out_buffer, selected, block_slack, zeros, .. } =
             &mut *self.memory;
         let opened = if t > 0 { layers.layer(t - 1).opened as usize } else { 1 };
         let (mut few, mut many, mut start_bounds);
@@ -69,8 +67,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
                 few = [Origin::none(); FEW_ORIGINS];
                 &mut few[..opened]
             }
-            ..=MOST_ORIGINS => {
-                many = [Origin::none(); MOST_ORIGINS];
+            ..=ROWS_READ => {
+                many = [Origin::none(); ROWS_READ];
                 &mut many[..opened]
             }
             _ => return Ok(None),
@@ -93,7 +91,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         let node = lattice.node_row(t);
         let way_out = ways_out_to(goal, lattice, edges, t, zeros, way_out_buffer);
-        let targets = Targets { node, way_out, slack: *slack, width: blocks.width };
+        let targets = Targets { node, way_out, slack: *block_slack, width: blocks.width };
         let floor_before = layers.floor_before(t);
         selected.clear();
         let gain = gain.unwrap_or(S::ZERO);
@@ -101,7 +99,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         gathered[t % 2] = None; // the values of selected labels alone are written
         let found = S::select_by_block(origins, floor_before, targets, floor, gain, values, selected);
         let ByBlock { floor: reached, rest, read } = found;
-        self.tally.edges(read * opened);
+        if t > 0 {
+            self.tally.edges(read * opened);
+        }
         let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * (read * opened).div_ceil(LANES);
         let selected = LABEL_COST * self.memory.selected.len();
         self.spend(LOOK_COST + passes + selected)?;

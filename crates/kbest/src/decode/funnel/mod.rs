@@ -11,8 +11,8 @@
 //! value over opened labels is at least that floor has therefore found its true predecessor. Where a value is smaller
 //! (the best labels before have bad edges to it, or forbidden ones) and the label could matter, the layer before is
 //! opened further, and so on backwards, by a work list. Scores are forward sums in the judge's order and every
-//! comparison keeps equals, so the answer is plain Viterbi's to the last bit, including ties; no rounding slack is
-//! needed.
+//! comparison keeps equals, so the answer is plain Viterbi's to the last bit, including ties. (Only
+//! which blocks of labels to read closely is decided with a slack for rounding.)
 //!
 //! **Cost.** One scan of the node scores (two with few labels), plus opened labels times the few predecessors walked: about `T L` on trained
 //! models; `T L^2` at worst, with a larger constant than SIMD Viterbi, so [`super::Auto`] runs it on a budget and

@@ -63,7 +63,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Chooses how to bound the values at `t`, and gathers them if that takes its own pass.
     pub(super) fn prepare(&mut self, t: usize) -> Result<Source, Stop> {
         if t == 0 {
-            self.memory.gathered[0] = None; // the start scores may take its place
             return Ok(Source::Start);
         }
         let (labels, computes_edges) = (self.lattice.labels(), self.computes_edges(t));

@@ -7,7 +7,7 @@
 
 use super::alternative::Alternative;
 use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
-use super::by_block::slack_of;
+use super::by_block::{looks_by_block, slack_of};
 use super::layers::{Entry, Layers, NONE};
 use super::passes::{Found, ROWS_READ, Source};
 use super::survey::{Survey, survey};
@@ -32,7 +32,7 @@ pub(crate) struct Memory<S> {
     pub(super) zeros: AlignedVec<S>, // L or more: start scores and ways out where there are none
     pub(super) open_at: Vec<u32>,    // L: the position at which the label was last seen to be open
     pub(super) seen: Vec<u32>,       // labels that a survey found
-    pub(super) slack: S,             // of sums that are not added in the judge's order
+    pub(super) block_slack: S,       // of sums that are not added in the judge's order
     pub(super) likely_scores: AlignedVec<S>, // L: forward scores, as a survey guesses them
     best_path: Vec<u32>,             // its entries
 }
@@ -100,7 +100,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         memory.values.iter_mut().for_each(|values| values.resize_for_overwrite(labels));
         memory.edge_buffer.resize_for_overwrite(padded(labels));
         memory.way_out_buffer.resize_for_overwrite(padded(labels));
-        memory.slack = slack_of(self.lattice);
+        if looks_by_block(labels) {
+            memory.block_slack = slack_of(self.lattice);
+        }
         if memory.zeros.len() < labels {
             memory.zeros = AlignedVec::filled(labels, S::ZERO);
         }

@@ -8,7 +8,7 @@
 //! look-up of an edge for each selected label and each opened label before it whose reach is not below the best value. A
 //! pass for each label that might have a rival.
 
-use super::budget::{EDGE_COST, Stop};
+use super::budget::{EDGE_COST, PASS_COST, Stop};
 use super::layers::{Entry, LATER, NONE};
 use super::passes::{Source, largest_ways_out};
 use super::search::{Goal, Job, Memory, Search, smaller};
@@ -152,7 +152,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         Ok(none)
     }
 
-    /// The same from the exceptions among the edges into the label, if no other edge can lead to as much; otherwise nothing.
+    /// The same from the exceptions among the edges into the label, without a look at all labels, if no other edge can lead to as much;
+    /// otherwise nothing.
     fn has_no_listed_rival(&mut self, t: usize, y: usize, value: S) -> Result<Option<bool>, Stop> {
         let (before, rest) = (t - 1, self.memory.layers.layer(t - 1).rest);
         let Some(into) = self.edges.exceptions_into(t, y).filter(|into| rest + into.base < value) else {
@@ -162,7 +163,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         layers.mark(before, open_at);
         let floor_before = layers.floor_before(before);
         let node_scores = self.lattice.node_row(before);
-        let mut looked = into.labels.len().div_ceil(LANES);
+        self.tally.edges(into.labels.len());
+        self.spend(PASS_COST * into.labels.len().div_ceil(LANES))?;
+        let mut looked = 0;
         let (mut next, mut none) = (0, true);
         // Upper bound: no label that is not opened has a larger score than the rest.
         while none && let Some(i) = S::first_at_least(&into.scores[next..], rest, value) {
@@ -171,6 +174,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             if self.memory.open_at[label] != before as u32 {
                 let (value_before, _) = self.best_way_in(before, label, &mut looked);
                 none = value_before.larger(floor_before) + node_scores[label] + edge < value;
+                if EDGE_COST * looked > self.budget.left {
+                    self.pay_for(&mut looked)?;
+                }
             }
         }
         self.pay_for(&mut looked)?;

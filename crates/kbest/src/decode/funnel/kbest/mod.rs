@@ -66,7 +66,7 @@
 //! | state | meaning | written by | read by |
 //! |---|---|---|---|
 //! | `search::Memory::layers` | opened labels, floors and rests | the search; phase 2, which opens more | all |
-//! | `values`, `edge_buffer`, `way_out_buffer`, `block_ways_out`, `selected` | the results of one pass; `values`, of even and of odd positions, last as long as `gathered` names theirs | each pass | the same pass |
+//! | `values`, `edge_buffer`, `way_out_buffer`, `selected` | the results of one pass; `values`, of even and of odd positions, last as long as `gathered` names theirs | each pass | the same pass |
 //! | `rivals` | empty but while a label asks for rivals | `has_no_rival` | the same |
 //! | `fresh`, `jobs` | empty between calls of the search | `settle`, `gather_wanted` | `commit`, `work_off` |
 //! | `Kept::best_path` | above | `push_kbest`, `keep_within` | all |
