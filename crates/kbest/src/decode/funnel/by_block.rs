@@ -62,16 +62,14 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             &mut *self.memory;
         let opened = if t > 0 { layers.layer(t - 1).opened as usize } else { 1 };
         let (mut few, mut many, mut start_bounds);
-        let origins = match opened {
-            0..=FEW_ORIGINS => {
-                few = [Origin::none(); FEW_ORIGINS];
-                &mut few[..opened]
-            }
-            ..=ROWS_READ => {
-                many = [Origin::none(); ROWS_READ];
-                &mut many[..opened]
-            }
-            _ => return Ok(None),
+        let origins = if opened <= FEW_ORIGINS {
+            few = [Origin::none(); FEW_ORIGINS];
+            &mut few[..opened]
+        } else if opened <= ROWS_READ {
+            many = [Origin::none(); ROWS_READ];
+            &mut many[..opened]
+        } else {
+            return Ok(None);
         };
         let mut source = Source::Gathered;
         if t == 0 {
