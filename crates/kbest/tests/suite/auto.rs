@@ -1,7 +1,9 @@
 //! The automatic choice runs the engines of its plan, and reports all the work that was done.
 
 use crate::common::Case;
-use kbest::decode::{Auto, Engine, Engines, Funnel, RecursiveEnumeration, ViterbiSimd, ViterbiSparse};
+use kbest::decode::{
+    Auto, Engine, Engines, Funnel, RecursiveEnumeration, Viterbi, ViterbiSimd, ViterbiSparse,
+};
 use kbest::random::Random;
 use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
@@ -157,18 +159,36 @@ proptest! {
     }
 }
 
-/// The same for every number of labels that is handled apart, with dense edges.
+/// The same for every number of labels that is handled apart, whatever the shape of the edges.
 #[test]
-fn the_plan_of_a_small_matrix_is_what_is_run() {
-    for (labels, score) in (1..40).flat_map(|labels| [(labels, 0.0f32), (labels, f32::NEG_INFINITY)]) {
-        let mut scores = vec![score; labels * labels];
-        scores[0] = 1.0;
-        let edges = Edges::dense(labels, scores).unwrap();
-        let lattice = Lattice::new(vec![0.0; 2 * labels], &edges).unwrap();
-        let plan = Auto::default().plan(&lattice, 1);
-        let answer = Auto::default().decode(&lattice, &mut Scratch::new()).unwrap();
-        let planned = [plan.first.map_or("", Engine::name), plan.fallback.name()];
-        assert!(planned.contains(&answer.decoder), "{} is not in {plan}", answer.decoder);
+fn the_plan_of_few_edges_is_what_is_run() {
+    let no = f32::NEG_INFINITY;
+    for (labels, score) in (1..40).flat_map(|labels| [(labels, 0.0f32), (labels, no)]) {
+        let matrix = || {
+            let mut scores = vec![score; labels * labels];
+            scores[0] = 1.0;
+            Edges::dense(labels, scores).unwrap()
+        };
+        let all: Vec<u32> = (0..labels as u32).collect();
+        let list = || Edges::sparse(labels, score, &all, &all, &vec![1.0; labels]).unwrap();
+        let shapes = [
+            matrix(),
+            list(),
+            Edges::per_position(vec![matrix(), matrix()]).unwrap(),
+            Edges::per_position(vec![list(), matrix()]).unwrap(),
+            Edges::per_position(vec![list(), list()]).unwrap(),
+        ];
+        for (edges, learning) in shapes.iter().flat_map(|edges| [(edges, false), (edges, true)]) {
+            let nodes = (0..3 * labels).map(|i| (i * 7 % 5) as f32).collect::<Vec<_>>();
+            let lattice = Lattice::new(nodes, edges).unwrap();
+            let plan = Auto::default().plan(&lattice, 1);
+            let mut scratch = Scratch::new();
+            scratch.learning = learning;
+            let answer = Auto::default().decode(&lattice, &mut scratch).unwrap();
+            let planned = [plan.first.map_or("", Engine::name), plan.fallback.name()];
+            assert!(planned.contains(&answer.decoder), "{} is not in {plan}", answer.decoder);
+            assert_eq!(answer.paths, Viterbi.decode(&lattice, &mut Scratch::new()).unwrap().paths);
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 //! sequences go the way that has been fastest; now and then another way is tried. Where the funnel gives up, the time of the pass that
 //! goes on is known without a try. **Why.** A plan guesses costs that differ
 //! from one processor to the next, and on short sequences even the look ahead that it relies on takes a tenth of the time.
-//! **Cost.** Trying is paid from an account into which every sequence pays a fortieth of its time, and less later on; the
-//! clock is read so rarely that it takes about a hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
+//! **Cost.** Trying is paid from an account into which every sequence pays one twenty-fifth of its time at first, and far less later on; the
+//! clock is read so rarely that it takes one two-hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
 //! every time ([`crate::Scratch::learning`]): which way was fastest depends on the clock. The paths do not.
 
+use super::plan::STEP;
 use super::{Engines, Facts, Plan};
 use crate::decode::ForwardPass;
 use crate::kernel::Float;
@@ -43,8 +44,8 @@ const KINDS: usize = 8;
 const PLANS: usize = 16;
 
 /// The share of the time that goes into trying other ways, at first and when each has been tried a few times.
-const FIRST_SHARE: f64 = 1.0 / 40.0;
-const LATER_SHARE: f64 = 1.0 / 100.0;
+const FIRST_SHARE: f64 = 1.0 / 25.0;
+const LATER_SHARE: f64 = 1.0 / 200.0;
 const FEW_TIMES: u32 = 4;
 
 /// A way that takes so many times as long as the best is hopeless: two tries are enough at first.
@@ -55,22 +56,25 @@ const MOST_RUNS: f64 = 50.0;
 
 /// Nanoseconds that reading the clock twice and taking down the time may take, and the share of the time that may go into it.
 const CLOCK: f64 = 160.0;
-const CLOCK_SHARE: f64 = 1.0 / 100.0;
+const CLOCK_SHARE: f64 = 1.0 / 200.0;
 
-/// A way that is tried runs for about this many nanoseconds before it is timed, because a decoder that has not run for a while is
+/// A way that is tried runs for about this many nanoseconds, and the last sequence is timed: a decoder that has not run for a while is
 /// slow at first.
-const WARM_UP: f64 = 4000.0;
+const WARM_UP: f64 = 20_000.0;
 
 /// A try counts as at least so many times as slow, or ways that are as fast as the best would be tried all the time.
 const LEAST_PRICE: f64 = 1.25;
 
 /// Most sequences in a row that go one way.
-const LONGEST_RUN: f64 = 64.0;
+const LONGEST_RUN: f64 = 128.0;
 
 /// Nanoseconds that a step of the plan's estimates takes at least, and usually: a pass that would be slower even with the first is
 /// not tried, and a first try is expected to cost the second.
 const LEAST_STEP: f64 = 0.2;
-const USUAL_STEP: f64 = 0.8;
+const USUAL_STEP: f64 = STEP;
+
+/// So many labels for each row that matters are expected of a pass that has not been tried.
+const USUAL_LABELS: usize = 8;
 
 /// A sequence that takes so many times as long as others counts as if it took only that.
 const LONGEST: f64 = 3.0;
@@ -116,17 +120,52 @@ impl Estimate {
     }
 }
 
+/// What facts tell of a way before it is tried: nanoseconds per position.
+#[derive(Debug, Clone, Copy)]
+struct Prospect {
+    least: f64, // plus infinity if it cannot be gone, or nothing is known
+    usual: f64,
+}
+
+impl Prospect {
+    fn of(way: Way, facts: Facts, engines: Engines) -> Self {
+        let never = Prospect { least: f64::INFINITY, usual: f64::INFINITY };
+        let always = Prospect { least: 0.0, usual: 0.0 };
+        let pass = match way {
+            Way::Planned => return always,
+            Way::Funnel => {
+                let enough = facts.k > 1 || facts.labels >= LEAST_OPENED;
+                return if engines.funnel && enough && !facts.wants_most_paths() { always } else { never };
+            }
+            Way::Pass(pass) => pass,
+        };
+        let is_on = engines.passes().any(|on| on == pass) && (facts.k == 1 || engines.recursive_enumeration);
+        let (Some(cost), true) = (facts.cost_of(pass), is_on && facts.exceptions.is_some()) else {
+            return never; // what computed edges cost is not known
+        };
+        // The lists of a matrix would stay: four times its memory.
+        let doubled = facts.cost_of(ForwardPass::Simd).map(|simd| 2 * simd.most);
+        if pass == ForwardPass::Sparse && facts.matrix_bytes.is_some() && Some(cost.most) >= doubled {
+            return never;
+        }
+        let usual = cost.plus(facts.further_steps()).cost(facts.labels / USUAL_LABELS);
+        Prospect { least: cost.least as f64 * LEAST_STEP, usual: usual as f64 * USUAL_STEP }
+    }
+}
+
 /// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them is timed.
 #[derive(Debug)]
 struct Kind {
     key: Key,
     facts: Facts,
     plans: [Plan; PLANS],              // by number of positions, modulo their number
+    prospects: [Prospect; WAYS.len()], // by way
     estimates: [Estimate; WAYS.len()], // by way
     best: usize,                       // the way that most sequences go
     way: usize,                        // the way of this run
     run: u32,                          // its length
     left: u32,                         // sequences of it to come
+    without_funnel: f64,               // nanoseconds per position that the fastest pass takes, or 0
     account: f64,                      // nanoseconds that may be spent on trying
 }
 
@@ -136,42 +175,20 @@ impl Kind {
             key,
             facts,
             plans: [Plan::choose(facts, key.engines); PLANS],
+            prospects: WAYS.map(|way| Prospect::of(way, facts, key.engines)),
             estimates: [Estimate::default(); WAYS.len()],
             best: 0,
             way: 0,
             run: 1,
             left: 1,
+            without_funnel: 0.0,
             account: 0.0,
         }
     }
 
     /// Whether a way might be the fastest.
     fn is_promising(&self, way: usize) -> bool {
-        let (facts, engines) = (self.facts, self.key.engines);
-        let steps = |pass| facts.cost_of(pass).map(|cost| cost.least);
-        let can_win = |pass| {
-            let least = steps(pass).map(|steps| steps as f64 * LEAST_STEP);
-            // What computed edges cost is not known.
-            facts.exceptions.is_some()
-                && engines.passes().any(|on| on == pass)
-                && least.is_some_and(|least| least < self.estimates[self.best].nanoseconds)
-        };
-        match WAYS[way] {
-            Way::Planned => true,
-            Way::Funnel => {
-                let enough = facts.k > 1 || facts.labels >= LEAST_OPENED;
-                engines.funnel && enough && !facts.wants_most_paths()
-            }
-            Way::Pass(_) if facts.k > 1 && !engines.recursive_enumeration => false,
-            Way::Pass(pass @ ForwardPass::Sparse) => {
-                // The lists of a matrix would stay: four times its memory.
-                let most = |pass| facts.cost_of(pass).map(|cost| cost.most);
-                let is_worth_lists = facts.matrix_bytes.is_none()
-                    || most(pass) < most(ForwardPass::Simd).map(|steps| 2 * steps);
-                is_worth_lists && can_win(pass)
-            }
-            Way::Pass(pass) => can_win(pass),
-        }
+        self.prospects[way].least < self.estimates[self.best].nanoseconds
     }
 
     /// Takes down how long the last sequence of a run took, and the time per position of a pass that went on where the funnel gave up,
@@ -192,6 +209,7 @@ impl Kind {
             self.estimates[way].add(each);
         }
         self.best = self.fastest();
+        self.without_funnel = self.fastest_pass();
         let whole = self.estimates[self.best].nanoseconds * positions as f64;
         let usual = length_of_run(CLOCK / CLOCK_SHARE, whole);
         let most = MOST_RUNS * f64::from(usual) * whole;
@@ -209,6 +227,14 @@ impl Kind {
         fastest.filter(|&way| time(way) < CLEARLY * time(0)).unwrap_or(0)
     }
 
+    /// What the fastest of the passes that have been tried takes, or 0.
+    fn fastest_pass(&self) -> f64 {
+        let passes = WAYS.iter().zip(&self.estimates).filter(|(way, _)| matches!(way, Way::Pass(_)));
+        let times =
+            passes.filter(|(_, estimate)| estimate.tried > 0).map(|(_, estimate)| estimate.nanoseconds);
+        times.min_by(f64::total_cmp).unwrap_or(0.0)
+    }
+
     /// The share of the time that may be spent on trying.
     fn share(&self) -> f64 {
         let best = self.estimates[self.best].nanoseconds;
@@ -224,24 +250,21 @@ impl Kind {
     /// tried least, for its cost. `whole` is the time of a sequence.
     fn to_try(&self, whole: f64) -> Option<(usize, u32)> {
         let best = self.estimates[self.best].nanoseconds;
-        let slower = |way: usize| match (self.estimates[way].tried, WAYS[way]) {
-            (0, Way::Pass(pass)) => {
-                let facts = self.facts;
-                let further = facts.further_steps();
-                let steps =
-                    facts.cost_of(pass).map_or(usize::MAX, |cost| cost.plus(further).cost(facts.labels / 4));
-                (steps as f64 * USUAL_STEP / best).max(2.0)
-            }
-            (0, _) => 2.0,
-            (1, _) => (self.estimates[way].nanoseconds / best).min(HOPELESS), // known badly
+        let slower = |way: usize| match self.estimates[way].tried {
+            0 => (self.prospects[way].usual / best).max(2.0),
+            1 => (self.estimates[way].nanoseconds / best).min(HOPELESS), // known badly
             _ => self.estimates[way].nanoseconds / best,
         };
         let slower = |way: usize| slower(way).max(LEAST_PRICE);
         let weight = |way: usize| f64::from(self.estimates[way].tried) * slower(way);
-        let others = (0..WAYS.len()).filter(|&way| way != self.best && self.is_promising(way));
-        let way = others.min_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
-        let run = 1 + length_of_run(WARM_UP, whole);
-        (self.account >= (slower(way) - 1.0) * whole * f64::from(run)).then_some((way, run))
+        let run = |way: usize| length_of_run(WARM_UP, whole * slower(way));
+        let is_paid = |way: usize| self.account >= (slower(way) - 1.0) * whole * f64::from(run(way));
+        let others = || (0..WAYS.len()).filter(|&way| way != self.best && self.is_promising(way));
+        let wanted = others().min_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
+        // While an expensive one is saved for, what is known badly is tried again.
+        let known_badly = || others().find(|&way| self.estimates[way].tried == 1 && is_paid(way));
+        let way = if is_paid(wanted) { wanted } else { known_badly()? };
+        Some((way, run(way)))
     }
 }
 
@@ -301,6 +324,13 @@ impl Experience {
         self.kinds[place] = Kind::new(key, facts());
         self.next = (place + 1) % KINDS;
         Some(place)
+    }
+
+    /// What another way than the funnel is known to take per position of the last kind of sequence, in nanoseconds; 0 if none has
+    /// been timed.
+    #[inline]
+    pub(super) fn time_without_funnel(&self) -> f64 {
+        self.kinds[self.last].without_funnel
     }
 
     /// The plan for a sequence of the last kind, of so many positions.

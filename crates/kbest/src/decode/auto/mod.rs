@@ -15,7 +15,7 @@ pub use plan::{Engine, Facts, Plan};
 
 use super::funnel::Budget;
 use super::gather::GatherEdges;
-use super::{Algorithm, Decode, ForwardPass, Job, Scratch, Tally, Viterbi, ViterbiSimd};
+use super::{Algorithm, Decode, ForwardPass, Job, Scratch, Tally, Viterbi};
 use crate::error::Result;
 use crate::kernel::Float;
 use crate::lattice::Lattice;
@@ -50,6 +50,11 @@ impl Default for Engines {
 }
 
 impl Engines {
+    /// Whether both that answer where edges are very few may be used.
+    fn tiny(self) -> bool {
+        self.viterbi_simd && self.viterbi_sparse
+    }
+
     /// The forward passes that may be used.
     fn passes(self) -> impl Iterator<Item = ForwardPass> {
         let all = [
@@ -77,9 +82,12 @@ impl Auto {
 
 impl Algorithm for Auto {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
-        if self.engines.viterbi_simd && job.k == 1 && Plan::is_tiny(job.lattice) {
-            job.out.decoder = ViterbiSimd.name();
-            return ViterbiSimd.search(job); // as any plan would say: making one would take longer than the answer
+        if job.k == 1
+            && self.engines.tiny()
+            && let Some(engine) = Plan::tiny(job.lattice)
+        {
+            job.out.decoder = engine.name();
+            return engine.search(job); // making a plan would take longer than the answer
         }
         let Scratch { learning, counting, tracing, .. } = *job.scratch;
         if learning && !counting && !tracing {
@@ -109,8 +117,9 @@ impl Auto {
         let (first, last) = match choice.way {
             Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, k)),
             Some(Way::Funnel) => {
+                let usual = job.scratch.experience.time_without_funnel();
                 let plan = job.scratch.experience.plan(positions);
-                (Some((Engine::Funnel, plan.whole_budget(positions))), plan.fallback)
+                (Some((Engine::Funnel, plan.whole_budget(positions, usual))), plan.fallback)
             }
             Some(Way::Planned) => planned(job.scratch.experience.plan(positions)),
             None => planned(&self.plan(job.lattice, k)),
@@ -120,8 +129,8 @@ impl Auto {
             let now = Instant::now();
             let nanoseconds = |begun| now.duration_since(begun).as_nanos() as f64;
             let beside = match (&answer, last.pass()) {
-                // A few positions tell little about the others.
-                (Ok(Some(takeover)), Some(pass)) if 2 * takeover.positions >= positions => {
+                // Those at which the funnel gave up may be harder than the others.
+                (Ok(Some(takeover)), Some(pass)) if 4 * takeover.positions >= 3 * positions => {
                     Some((pass, nanoseconds(takeover.begun) / takeover.positions as f64))
                 }
                 _ => None,
@@ -140,6 +149,7 @@ struct Takeover {
 
 /// Searches with the first engine within its budget, if there is one, and with the last one if that gives up. If timed, returns when that
 /// happened.
+#[inline(always)] // what would be handed over takes as long as a position of a few labels
 fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
     first: Option<(Engine, Budget)>,
     last: Engine,
@@ -166,7 +176,7 @@ fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
         takeover = timed.then(|| Takeover { begun: Instant::now(), positions });
     }
     job.out.decoder = last.name();
-    last.decoder().search(job)?;
+    last.search(job)?;
     Ok(takeover)
 }
 

@@ -12,7 +12,8 @@ use crate::kernel::{Float, LANES, Level, level, padded};
 use crate::lattice::{Blocks, KEPT_WHOLE, Lattice, Matrix, Shape, SparseEdges};
 use std::fmt;
 
-// Costs are counted in steps of about 0.8 nanoseconds.
+/// Costs are counted in steps of about so many nanoseconds.
+pub(super) const STEP: f64 = 0.8;
 
 /// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with vectors, and without.
 const FEW_LABELS: usize = 64;
@@ -20,6 +21,9 @@ const FEW_LABELS_SCALAR: usize = 32;
 
 /// Below this many labels, nothing is learned from the clock for one path, either: it would take longer than what could be saved.
 const TINY: usize = 48;
+
+/// Up to this many labels, the same with edges that are stored as lists.
+const TINY_LISTED: usize = 3;
 
 /// From this many labels on, it may pay to open only the labels of a matrix that can matter.
 const OPENED: usize = 128;
@@ -130,7 +134,6 @@ impl Facts {
         };
         let class_pairs = most_of_lists(&pairs_in);
         let usual_exceptions = most_of_lists(&SparseEdges::usual_exceptions);
-        let is_dense = |matrix: &Matrix<S>| matches!(matrix, Matrix::Dense(_));
         let stored = match lattice.edges().shape() {
             Shape::Dense(_) => true,
             Shape::PerPosition(edges) => edges.matrices().iter().any(is_dense),
@@ -239,9 +242,14 @@ impl Facts {
         each.saturating_mul(paths).saturating_add(500).saturating_add(labels).saturating_add(labels / 4)
     }
 
-    /// Whether edges are a matrix that is read in no time.
-    fn is_small_matrix(&self) -> bool {
-        self.matrix_bytes.is_some() && (2..self.few_labels()).contains(&self.labels)
+    /// The forward pass over edges so few that there is no choice.
+    fn only_pass(&self, engines: Engines) -> Option<ForwardPass> {
+        let is_small = |most| (2..most).contains(&self.labels);
+        match self.matrix_bytes {
+            Some(_) => (engines.viterbi_simd && is_small(self.few_labels())).then_some(ForwardPass::Simd),
+            None => (engines.tiny() && self.k == 1 && self.exceptions.is_some() && is_small(TINY_LISTED + 1))
+                .then(|| over_tiny_list(self.base_forbidden)),
+        }
     }
 
     /// Whether there are at most twice as many paths as are wanted: then hardly anything can be left out.
@@ -277,6 +285,15 @@ impl Facts {
             false => self.labels >= small && cost.least > 3 * least / 2,
         }
     }
+}
+
+/// The faster pass over a list for two or three labels (measured).
+fn over_tiny_list(base_forbidden: bool) -> ForwardPass {
+    if base_forbidden { ForwardPass::Sparse } else { ForwardPass::Simd }
+}
+
+fn is_dense<S: Float>(matrix: &Matrix<S>) -> bool {
+    matches!(matrix, Matrix::Dense(_))
 }
 
 /// Below this many labels, all edges of a matrix are read.
@@ -337,7 +354,14 @@ impl Engine {
 
     /// The decoder's name.
     pub fn name(self) -> &'static str {
-        self.decoder().name()
+        match self {
+            Engine::Funnel => Funnel.name(),
+            Engine::ViterbiSparse => ViterbiSparse.name(),
+            Engine::ViterbiSimd => ViterbiSimd.name(),
+            Engine::Sieve => Sieve.name(),
+            Engine::RecursiveEnumeration(forward) => RecursiveEnumeration { forward }.name(),
+            Engine::Viterbi => Viterbi.name(),
+        }
     }
 
     /// Why it is in a plan, in words.
@@ -372,7 +396,23 @@ impl Engine {
                 Err(Stop::NoPath) => Err(Error::NoPath),
                 Err(Stop::OverBudget | Stop::Crowded | Stop::Full) => Ok(false),
             },
-            engine => engine.decoder().search(job).map(|()| true),
+            engine => engine.search(job).map(|()| true),
+        }
+    }
+
+    /// Searches to the end.
+    #[inline(always)] // an engine that is known is called directly
+    pub(super) fn search<S: Float, E: GatherEdges<S>, T: Tally>(
+        self,
+        job: Job<'_, '_, S, E, T>,
+    ) -> Result<()> {
+        match self {
+            Engine::Funnel => Funnel.search(job),
+            Engine::ViterbiSparse => ViterbiSparse.search(job),
+            Engine::ViterbiSimd => ViterbiSimd.search(job),
+            Engine::Sieve => Sieve.search(job),
+            Engine::RecursiveEnumeration(forward) => RecursiveEnumeration { forward }.search(job),
+            Engine::Viterbi => Viterbi.search(job),
         }
     }
 }
@@ -392,8 +432,8 @@ pub struct Plan {
 impl Plan {
     /// A pure function of the facts and of the engines that are switched on.
     pub fn choose(facts: Facts, engines: Engines) -> Plan {
-        let whole = engines.viterbi_simd && facts.is_small_matrix();
-        let passes = engines.passes().filter(|&pass| !whole || pass == ForwardPass::Simd);
+        let only = facts.only_pass(engines);
+        let passes = engines.passes().filter(|&pass| only.is_none_or(|only| pass == only));
         let passes = passes.filter_map(|pass| Some((pass, facts.cost_of(pass)?)));
         let chosen = passes.min_by_key(|(_, cost)| cost.cost(facts.labels / USUAL_ROWS));
         let fallback = match chosen {
@@ -441,16 +481,30 @@ impl Plan {
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
-    /// Whether a matrix is so small that every plan for one path reads all of it. (That of a single label is not worth it.)
-    pub(super) fn is_tiny<S: Float>(lattice: &Lattice<'_, S>) -> bool {
-        (2..TINY.min(few_labels(level()))).contains(&lattice.labels())
-            && matches!(lattice.edges().shape(), Shape::Dense(_))
+    /// The engine for one path over edges that are so few that making a plan would take too long: matrices of which every plan
+    /// reads all (that of a single label is not worth it), or a list for two or three labels.
+    pub(super) fn tiny<S: Float>(lattice: &Lattice<'_, S>) -> Option<Engine> {
+        let labels = lattice.labels();
+        if !(2..TINY.min(few_labels(level()))).contains(&labels) {
+            return None;
+        }
+        match lattice.edges().shape() {
+            Shape::Dense(_) => Some(Engine::ViterbiSimd),
+            Shape::PerPosition(edges) if edges.matrices().iter().all(is_dense) => Some(Engine::ViterbiSimd),
+            Shape::Sparse(edges) if labels <= TINY_LISTED => {
+                let base_forbidden = edges.only_base().is_some_and(|base| base.is_forbidden());
+                Some(Engine::with_pass(over_tiny_list(base_forbidden), 1))
+            }
+            _ => None,
+        }
     }
 
-    /// The budget of a funnel that may spend several times what all positions together allow, and never looks ahead.
-    pub(super) fn whole_budget(&self, positions: usize) -> Budget {
+    /// The budget of a funnel that may spend several times what the fallback takes for all positions, and never looks ahead. If it is
+    /// known, the fallback takes `nanoseconds` per position.
+    pub(super) fn whole_budget(&self, positions: usize, nanoseconds: f64) -> Budget {
         let Budget { alternative, later, ways, .. } = self.budget;
-        let left = alternative.least.saturating_mul(AT_ONCE.saturating_mul(positions));
+        let each = alternative.least.max((nanoseconds / STEP) as usize);
+        let left = each.saturating_mul(AT_ONCE.saturating_mul(positions));
         Budget::new(left, Alternative::always(0), usize::MAX, None)
             .for_several(later.saturating_mul(AT_ONCE), ways)
     }
