@@ -171,12 +171,16 @@ fn the_plan_of_few_edges_is_what_is_run() {
         };
         let all: Vec<u32> = (0..labels as u32).collect();
         let list = || Edges::sparse(labels, score, &all, &all, &vec![1.0; labels]).unwrap();
+        let of_two: Vec<u32> = (0..labels as u32).map(|label| label % 2).collect();
+        let classes =
+            Edges::classes(&of_two, &of_two, &[0.0, score, score, 1.0], 2, (&[], &[], &[])).unwrap();
         let shapes = [
             matrix(),
             list(),
             Edges::per_position(vec![matrix(), matrix()]).unwrap(),
             Edges::per_position(vec![list(), matrix()]).unwrap(),
             Edges::per_position(vec![list(), list()]).unwrap(),
+            classes,
         ];
         for (edges, learning) in shapes.iter().flat_map(|edges| [(edges, false), (edges, true)]) {
             let nodes = (0..3 * labels).map(|i| (i * 7 % 5) as f32).collect::<Vec<_>>();
