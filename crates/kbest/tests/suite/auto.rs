@@ -163,7 +163,7 @@ proptest! {
 #[test]
 fn the_plan_of_few_edges_is_what_is_run() {
     let no = f32::NEG_INFINITY;
-    for (labels, score) in (1..40).flat_map(|labels| [(labels, 0.0f32), (labels, no)]) {
+    for (labels, score) in (1..70).flat_map(|labels| [(labels, 0.0f32), (labels, no)]) {
         let matrix = || {
             let mut scores = vec![score; labels * labels];
             scores[0] = 1.0;
@@ -188,6 +188,7 @@ fn the_plan_of_few_edges_is_what_is_run() {
             let plan = Auto::default().plan(&lattice, 1);
             let mut scratch = Scratch::new();
             scratch.learning = learning;
+            let _unknown = Auto::default().decode(&lattice, &mut scratch).unwrap();
             let answer = Auto::default().decode(&lattice, &mut scratch).unwrap();
             let planned = [plan.first.map_or("", Engine::name), plan.fallback.name()];
             assert!(planned.contains(&answer.decoder), "{} is not in {plan}", answer.decoder);

@@ -50,8 +50,8 @@ impl Default for Engines {
 }
 
 impl Engines {
-    /// Whether both that answer where edges are very few may be used.
-    fn tiny(self) -> bool {
+    /// Whether both that read tiny edges may be used.
+    fn read_tiny(self) -> bool {
         self.viterbi_simd && self.viterbi_sparse
     }
 
@@ -83,7 +83,7 @@ impl Auto {
 impl Algorithm for Auto {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         if job.k == 1
-            && self.engines.tiny()
+            && self.engines.read_tiny()
             && let Some(engine) = Plan::tiny(job.lattice)
         {
             job.out.decoder = engine.name();
@@ -117,9 +117,9 @@ impl Auto {
         let (first, last) = match choice.way {
             Some(Way::Pass(pass)) => (None, Engine::with_pass(pass, k)),
             Some(Way::Funnel) => {
-                let usual = job.scratch.experience.time_without_funnel();
+                let fastest_pass = job.scratch.experience.fastest_pass();
                 let plan = job.scratch.experience.plan(positions);
-                (Some((Engine::Funnel, plan.whole_budget(positions, usual))), plan.fallback)
+                (Some((Engine::Funnel, plan.whole_budget(positions, fastest_pass))), plan.fallback)
             }
             Some(Way::Planned) => planned(job.scratch.experience.plan(positions)),
             None => planned(&self.plan(job.lattice, k)),
@@ -149,7 +149,7 @@ struct Takeover {
 
 /// Searches with the first engine within its budget, if there is one, and with the last one if that gives up. If timed, returns when that
 /// happened.
-#[inline(always)] // what would be handed over takes as long as a position of a few labels
+#[inline(always)] // handing over the arguments would take as long as a position of a few labels
 fn try_in_turn<S: Float, E: GatherEdges<S>, T: Tally>(
     first: Option<(Engine, Budget)>,
     last: Engine,

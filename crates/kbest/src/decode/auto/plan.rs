@@ -22,8 +22,11 @@ const FEW_LABELS_SCALAR: usize = 32;
 /// Below this many labels, nothing is learned from the clock for one path, either: it would take longer than what could be saved.
 const TINY: usize = 48;
 
-/// Up to this many labels, the same with edges that are stored as lists.
-const TINY_LISTED: usize = 3;
+/// The same with edges that are stored as a list.
+const TINY_LISTED: usize = 4;
+
+/// With more matrices than this, asking whether all are small and dense takes too long.
+const FEW_MATRICES: usize = 8;
 
 /// From this many labels on, it may pay to open only the labels of a matrix that can matter.
 const OPENED: usize = 128;
@@ -71,8 +74,8 @@ const FURTHER_SHARE: usize = 4;
 /// With more ways than this for each path and position, most paths are equally good.
 const TIES: usize = 64;
 
-/// A funnel that has proved fast for such sequences may cost so many times what the fallback is estimated to take, or one sequence in a
-/// few would be decoded twice.
+/// A funnel that is tried at once, or has proved fast for such sequences, may cost so many times what another pass is known, or
+/// estimated, to take, or one sequence in a few would be decoded twice.
 const AT_ONCE: usize = 4;
 
 /// Most positions looked at.
@@ -139,11 +142,10 @@ impl Facts {
             Shape::PerPosition(edges) => edges.matrices().iter().any(is_dense),
             Shape::Sparse(_) | Shape::Callback(_) => false,
         };
-        let forbids = |edges: &SparseEdges<S>| edges.only_base().is_some_and(|base| base.is_forbidden());
         let base_forbidden = match lattice.edges().shape() {
-            Shape::Sparse(edges) => forbids(edges),
+            Shape::Sparse(edges) => forbids_others(edges),
             Shape::PerPosition(edges) => edges.matrices().iter().all(|matrix| match matrix {
-                Matrix::Sparse(edges) => forbids(edges),
+                Matrix::Sparse(edges) => forbids_others(edges),
                 Matrix::Dense(_) => false,
             }),
             Shape::Dense(_) | Shape::Callback(_) => false,
@@ -244,11 +246,13 @@ impl Facts {
 
     /// The forward pass over edges so few that there is no choice.
     fn only_pass(&self, engines: Engines) -> Option<ForwardPass> {
-        let is_small = |most| (2..most).contains(&self.labels);
+        let is_below = |past| (2..past).contains(&self.labels);
         match self.matrix_bytes {
-            Some(_) => (engines.viterbi_simd && is_small(self.few_labels())).then_some(ForwardPass::Simd),
-            None => (engines.tiny() && self.k == 1 && self.exceptions.is_some() && is_small(TINY_LISTED + 1))
-                .then(|| over_tiny_list(self.base_forbidden)),
+            Some(_) => (engines.viterbi_simd && is_below(self.few_labels())).then_some(ForwardPass::Simd),
+            None => {
+                (engines.read_tiny() && self.k == 1 && self.exceptions.is_some() && is_below(TINY_LISTED))
+                    .then(|| over_tiny_list(self.base_forbidden))
+            }
         }
     }
 
@@ -290,6 +294,11 @@ impl Facts {
 /// The faster pass over a list for two or three labels (measured).
 fn over_tiny_list(base_forbidden: bool) -> ForwardPass {
     if base_forbidden { ForwardPass::Sparse } else { ForwardPass::Simd }
+}
+
+/// Whether all pairs that are not exceptions are forbidden.
+fn forbids_others<S: Float>(edges: &SparseEdges<S>) -> bool {
+    edges.only_base().is_some_and(|base| base.is_forbidden())
 }
 
 fn is_dense<S: Float>(matrix: &Matrix<S>) -> bool {
@@ -352,7 +361,7 @@ impl Engine {
         }
     }
 
-    /// The decoder's name.
+    /// The decoder's name. (Not by way of [`Engine::decoder`]: every answer asks for it.)
     pub fn name(self) -> &'static str {
         match self {
             Engine::Funnel => Funnel.name(),
@@ -490,20 +499,24 @@ impl Plan {
         }
         match lattice.edges().shape() {
             Shape::Dense(_) => Some(Engine::ViterbiSimd),
-            Shape::PerPosition(edges) if edges.matrices().iter().all(is_dense) => Some(Engine::ViterbiSimd),
-            Shape::Sparse(edges) if labels <= TINY_LISTED => {
-                let base_forbidden = edges.only_base().is_some_and(|base| base.is_forbidden());
-                Some(Engine::with_pass(over_tiny_list(base_forbidden), 1))
+            Shape::PerPosition(edges)
+                if edges.matrices().len() <= FEW_MATRICES && edges.matrices().iter().all(is_dense) =>
+            {
+                Some(Engine::ViterbiSimd)
+            }
+            Shape::Sparse(edges) if labels < TINY_LISTED => {
+                Some(Engine::with_pass(over_tiny_list(forbids_others(edges)), 1))
             }
             _ => None,
         }
     }
 
-    /// The budget of a funnel that may spend several times what the fallback takes for all positions, and never looks ahead. If it is
-    /// known, the fallback takes `nanoseconds` per position.
-    pub(super) fn whole_budget(&self, positions: usize, nanoseconds: f64) -> Budget {
+    /// The budget of a funnel that may spend several times what another pass takes for all positions, and never looks ahead.
+    /// `fastest_pass` is the time per position of the fastest pass, with all further paths; 0 if that is not known.
+    pub(super) fn whole_budget(&self, positions: usize, fastest_pass: f64) -> Budget {
         let Budget { alternative, later, ways, .. } = self.budget;
-        let each = alternative.least.max((nanoseconds / STEP) as usize);
+        let known = ((fastest_pass / STEP) as usize).saturating_sub(later / positions);
+        let each = alternative.least.max(known);
         let left = each.saturating_mul(AT_ONCE.saturating_mul(positions));
         Budget::new(left, Alternative::always(0), usize::MAX, None)
             .for_several(later.saturating_mul(AT_ONCE), ways)
