@@ -361,7 +361,7 @@ impl Engine {
         }
     }
 
-    /// The decoder's name. (Not by way of [`Engine::decoder`]: every answer asks for it.)
+    /// The decoder's name. (By way of [`Engine::decoder`], five positions of eight labels take 2 to 3 % longer.)
     pub fn name(self) -> &'static str {
         match self {
             Engine::Funnel => Funnel.name(),
