@@ -3,7 +3,7 @@
 //! A block has `width` labels. The last one ends with the row; where its largest score is wanted, it has as many more labels from
 //! before as make a whole vector of the widest kind, so that no level has to look at labels one by one.
 
-use super::{LANES, LEAST_WIDTH, MOST_BLOCKS};
+use super::{LANES, LEAST_WIDTH, MOST_BLOCKS, MOST_ORIGINS};
 use crate::score::Score;
 use std::ops::Range;
 
@@ -32,10 +32,12 @@ impl<S: Score> Origin<'_, S> {
 pub struct ByBlock<S> {
     /// The threshold.
     pub(crate) floor: S,
-    /// The largest value or bound of the labels not selected.
+    /// The largest value or bound of the labels not selected, and of values that were left out.
     pub(crate) rest: S,
-    /// Number of labels that were read closely: from each origin.
+    /// Number of labels that were read closely.
     pub(crate) read: usize,
+    /// Number of edges read.
+    pub(crate) edges: usize,
 }
 
 /// What `select_by_block` selects from.
@@ -65,6 +67,7 @@ impl<S: Score> Targets<'_, S> {
             self.width
         );
         assert!(labels >= LANES && labels == self.way_out.len() && labels <= values.len());
+        assert!(origins.len() <= MOST_ORIGINS, "{} origins", origins.len());
         assert!(origins.iter().all(|origin| origin.row.len() >= labels && origin.bounds.len() == blocks));
         count
     }
@@ -74,6 +77,55 @@ impl<S: Score> Targets<'_, S> {
     fn around(&self, block: usize) -> Range<usize> {
         let first = (block * self.width).min(self.node.len() - LANES);
         first..self.node.len().min((block + 1) * self.width)
+    }
+}
+
+/// The origins whose edges into a block are read.
+struct Kept {
+    places: [u8; MOST_ORIGINS],
+    count: usize,
+}
+
+impl Kept {
+    /// All of so many.
+    #[inline(always)]
+    fn all(count: usize) -> Self {
+        const { assert!(MOST_ORIGINS <= 256) };
+        let mut places = [0; MOST_ORIGINS];
+        (0..).zip(&mut places).for_each(|(i, place)| *place = i);
+        Kept { places, count }
+    }
+
+    /// Those of the origins that may lead to a label of block `b` which reaches the threshold, and those that lead to its largest bound;
+    /// returns a bound on the values of the others.
+    #[inline(always)]
+    fn choose<S: Score>(
+        &mut self,
+        origins: &[Origin<'_, S>],
+        b: usize,
+        bound: S,
+        gain: S,
+        threshold: S,
+    ) -> S {
+        let mut others = S::FORBIDDEN;
+        if origins.len() == 1 {
+            return others; // the usual case
+        }
+        self.count = 0;
+        for (i, origin) in (0..).zip(origins) {
+            let value = origin.score + origin.bounds[b];
+            let keeps = value + gain >= threshold || value >= bound;
+            self.places[self.count] = i;
+            self.count += usize::from(keeps);
+            others = others.larger(if keeps { S::FORBIDDEN } else { value });
+        }
+        others
+    }
+
+    /// Of the same origins.
+    #[inline(always)]
+    fn of<'a, S>(&'a self, origins: &'a [Origin<'a, S>]) -> impl Iterator<Item = &'a Origin<'a, S>> + Clone {
+        self.places[..self.count].iter().map(|&place| &origins[usize::from(place)])
     }
 }
 
@@ -112,33 +164,37 @@ pub(super) mod scalar {
     ) -> ByBlock<S> {
         let count = targets.check(origins, values);
         let Targets { node, way_out, slack, width } = targets;
-        let value = |y: usize| largest_sum(origins, |origin| origin.row[y]);
         let [mut bounds, mut nodes, mut gains] = [[S::FORBIDDEN; MOST_BLOCKS]; 3];
         for b in 0..count {
-            bounds[b] = largest_sum(origins, |origin| origin.bounds[b]);
+            bounds[b] = largest_sum(origins.iter(), |origin| origin.bounds[b]);
             for y in targets.around(b) {
                 nodes[b] = nodes[b].larger(node[y]);
                 gains[b] = gains[b].larger(node[y] + way_out[y]);
             }
         }
-        let (mut read, given) = (0, floor.is_some());
+        let (mut read, mut edges, given) = (0, 0, floor.is_some());
+        let mut kept = Kept::all(origins.len());
         let floor = floor.unwrap_or_else(|| {
             let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(bounds[b] + nodes[b]));
             let best = (0..count).find(|&b| bounds[b] + nodes[b] >= most).unwrap_or(0);
-            read = targets.around(best).len();
-            targets.around(best).fold(S::FORBIDDEN, |most, y| most.larger(value(y) + node[y])) + gain
+            let labels = targets.around(best);
+            (read, edges) = (labels.len(), labels.len() * origins.len());
+            let value = |y: usize| largest_sum(origins.iter(), |origin| origin.row[y]);
+            labels.fold(S::FORBIDDEN, |most, y| most.larger(value(y) + node[y])) + gain
         });
         if floor.is_forbidden() && !given {
-            return ByBlock { floor, rest: floor, read };
+            return ByBlock { floor, rest: floor, read, edges };
         }
         let mut rest = S::FORBIDDEN;
         for b in 0..count {
             let bound = bounds[b].larger(least);
             if bound + gains[b] >= floor - slack {
                 let labels = b * width..node.len().min((b + 1) * width);
+                rest = rest.larger(kept.choose(origins, b, bounds[b], gains[b], floor - slack) + nodes[b]);
                 read += labels.len();
+                edges += labels.len() * kept.count;
                 for y in labels {
-                    values[y] = value(y);
+                    values[y] = largest_sum(kept.of(origins), |origin| origin.row[y]);
                     let score = values[y].larger(least) + node[y];
                     if score + way_out[y] >= floor {
                         found.push(y as u32);
@@ -150,11 +206,14 @@ pub(super) mod scalar {
                 rest = rest.larger(bound + nodes[b]);
             }
         }
-        ByBlock { floor, rest, read }
+        ByBlock { floor, rest, read, edges }
     }
 
-    fn largest_sum<S: Score>(origins: &[Origin<'_, S>], edge: impl Fn(&Origin<'_, S>) -> S) -> S {
-        origins.iter().fold(S::FORBIDDEN, |most, origin| most.larger(origin.score + edge(origin)))
+    fn largest_sum<'a, S: Score>(
+        origins: impl Iterator<Item = &'a Origin<'a, S>>,
+        edge: impl Fn(&Origin<'a, S>) -> S,
+    ) -> S {
+        origins.fold(S::FORBIDDEN, |most, origin| most.larger(origin.score + edge(origin)))
     }
 }
 
@@ -189,6 +248,10 @@ pub(super) mod vector {
         }
     }
 
+    /// In so few blocks, labels are written one by one, and the processor guesses how many there are, and goes on before it has the edges.
+    /// In more of them the guess is wrong too often.
+    const FEW_BLOCKS: u32 = 2;
+
     /// Vectors that are looked at together. Every block but the last consists of so many vectors, or a multiple.
     const TOGETHER: usize = 4;
 
@@ -215,7 +278,7 @@ pub(super) mod vector {
         let [mut bounds, mut nodes, mut gains] = [[forbidden; MOST_BLOCKS]; 3];
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
         // Rows and values are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
-        // fit after the list.
+        // fit after the list, with room for a vector.
         unsafe {
             largest_by_block::<V>(targets, count, &mut nodes, &mut gains);
             for origin in origins {
@@ -225,7 +288,8 @@ pub(super) mod vector {
                     value.larger(V::load(bounds.as_ptr().add(b))).store(bounds.as_mut_ptr().add(b));
                 }
             }
-            let (mut read, given) = (0, floor.is_some());
+            let (mut read, mut edges, given) = (0, 0, floor.is_some());
+            let mut kept = Kept::all(origins.len());
             let floor = match floor {
                 Some(floor) => floor,
                 None => {
@@ -240,11 +304,11 @@ pub(super) mod vector {
                         best = if hits != 0 { b + hits.trailing_zeros() as usize } else { best };
                     }
                     let block = targets.around(best.min(count - 1));
-                    read += block.len();
+                    (read, edges) = (block.len(), block.len() * origins.len());
                     let mut most = V::splat(forbidden);
                     let mut y = block.start;
                     while y + TOGETHER * lanes <= block.end {
-                        let four = values_at::<V, TOGETHER>(origins, y);
+                        let four = values_at::<V, TOGETHER>(origins.iter(), y);
                         let mut i = 0;
                         while i < TOGETHER {
                             most = four[i].add(V::load(node.as_ptr().add(y + i * lanes))).larger(most);
@@ -254,7 +318,7 @@ pub(super) mod vector {
                     }
                     while y < block.end {
                         let at = y.min(block.end - lanes);
-                        let [value] = values_at::<V, 1>(origins, at);
+                        let [value] = values_at::<V, 1>(origins.iter(), at);
                         most = value.add(V::load(node.as_ptr().add(at))).larger(most);
                         y += lanes;
                     }
@@ -262,14 +326,14 @@ pub(super) mod vector {
                 }
             };
             if floor.is_forbidden() && !given {
-                return ByBlock { floor, rest: floor, read };
+                return ByBlock { floor, rest: floor, read, edges };
             }
-            let (least, threshold) = (V::splat(least), V::splat(floor));
+            let (lowest, threshold) = (V::splat(least), V::splat(floor));
             let may = V::splat(floor - slack);
             let mut rest = V::splat(forbidden);
             let mut matter = 0u64;
             for b in (0..padded).step_by(lanes) {
-                let value = V::load(bounds.as_ptr().add(b)).larger(least);
+                let value = V::load(bounds.as_ptr().add(b)).larger(lowest);
                 let bound = value.add(V::load(nodes.as_ptr().add(b)));
                 let reach = value.add(V::load(gains.as_ptr().add(b)));
                 let (hits, others) = bound.split_at_least(reach, may);
@@ -277,55 +341,106 @@ pub(super) mod vector {
                 rest = others.larger(rest);
             }
             matter &= (1 << count) - 1;
-            found.reserve(node.len());
+            found.reserve(node.len() + MOST_LANES);
+            let few = matter.count_ones() <= FEW_BLOCKS;
             let first = found.as_mut_ptr().add(found.len());
             let mut next = first;
             let rows = [node.as_ptr(), way_out.as_ptr()];
             while matter != 0 {
                 let block = matter.trailing_zeros() as usize;
                 matter &= matter - 1;
-                let (mut y, past) = (block * width, node.len().min((block + 1) * width));
-                read += past - y;
-                while y < past {
-                    let mut hits = 0u64;
-                    if y + LEAST_WIDTH <= past {
-                        let mut i = 0;
-                        while i < LEAST_WIDTH {
-                            let four = values_at::<V, TOGETHER>(origins, y + i);
-                            let mut j = 0;
-                            while j < TOGETHER {
-                                let at = y + i + j * lanes;
-                                four[j].store(values.as_mut_ptr().add(at));
-                                let (here, others) = split_vector(four[j].larger(least), at, rows, threshold);
-                                hits |= u64::from(here) << (i + j * lanes);
-                                rest = others.larger(rest);
-                                j += 1;
-                            }
-                            i += TOGETHER * lanes;
-                        }
+                let labels = block * width..node.len().min((block + 1) * width);
+                read += labels.len();
+                let target = (labels.clone(), lowest, threshold);
+                let others = if origins.len() == 1 {
+                    edges += labels.len();
+                    if few {
+                        select_in_block::<V, true>(origins.iter(), target, rows, values, &mut next)
                     } else {
-                        let mut i = 0;
-                        while y + i < past {
-                            let at = (y + i).min(past - lanes);
-                            let [value] = values_at::<V, 1>(origins, at);
-                            value.store(values.as_mut_ptr().add(at));
-                            let (here, others) = split_vector(value.larger(least), at, rows, threshold);
-                            hits |= (u64::from(here) >> (y + i - at)) << i; // without lanes that were there before
-                            rest = others.larger(rest);
-                            i += lanes;
-                        }
+                        select_in_block::<V, false>(origins.iter(), target, rows, values, &mut next)
                     }
-                    while hits != 0 {
-                        next.write(y as u32 + hits.trailing_zeros());
-                        next = next.add(1);
-                        hits &= hits - 1;
-                    }
-                    y += LEAST_WIDTH;
-                }
+                } else {
+                    let left_out = kept.choose(origins, block, bounds[block], gains[block], floor - slack);
+                    edges += labels.len() * kept.count;
+                    rest = V::splat(left_out + nodes[block]).larger(rest);
+                    select_in_block::<V, false>(kept.of(origins), target, rows, values, &mut next)
+                };
+                rest = others.larger(rest);
             }
             let length = found.len() + next.offset_from_unsigned(first);
             found.set_len(length);
-            ByBlock { floor, rest: rest.largest_lane(), read }
+            ByBlock { floor, rest: rest.largest_lane(), read, edges }
+        }
+    }
+
+    /// Writes the values that some origins lead to at the labels of a block, and then those of the labels that reach a threshold with a value of
+    /// at least `lowest`; returns the largest scores of the others, by lane.
+    ///
+    /// # Safety
+    /// The labels must exist in all rows (of origins; node, way out) and among the values, and there must be room for them, and a vector more, at `next`.
+    #[inline(always)]
+    unsafe fn select_in_block<'a, V: Vector, const FEW: bool>(
+        origins: impl Iterator<Item = &'a Origin<'a, V::Element>> + Clone,
+        (labels, lowest, threshold): (Range<usize>, V, V),
+        rows: [*const V::Element; 2],
+        values: &mut [V::Element],
+        next: &mut *mut u32,
+    ) -> V
+    where
+        V::Element: 'a,
+    {
+        let lanes = V::LANES;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut rest = V::splat(V::Element::FORBIDDEN);
+            for y in labels.clone().step_by(LEAST_WIDTH) {
+                let mut hits = 0u64;
+                if y + LEAST_WIDTH <= labels.end {
+                    let mut i = 0;
+                    while i < LEAST_WIDTH {
+                        let four = values_at::<V, TOGETHER>(origins.clone(), y + i);
+                        let mut j = 0;
+                        while j < TOGETHER {
+                            let at = y + i + j * lanes;
+                            four[j].store(values.as_mut_ptr().add(at));
+                            let (here, others) = split_vector(four[j].larger(lowest), at, rows, threshold);
+                            if FEW {
+                                hits |= u64::from(here) << (i + j * lanes);
+                            } else {
+                                *next = V::write_places(here, at as u32, *next);
+                            }
+                            rest = others.larger(rest);
+                            j += 1;
+                        }
+                        i += TOGETHER * lanes;
+                    }
+                } else {
+                    let mut i = 0;
+                    while y + i < labels.end {
+                        let at = (y + i).min(labels.end - lanes);
+                        let [value] = values_at::<V, 1>(origins.clone(), at);
+                        // Values of the block before may come from other origins.
+                        let mut lanes_here = [V::Element::FORBIDDEN; MOST_LANES];
+                        value.store(lanes_here.as_mut_ptr());
+                        values[y + i..at + lanes].copy_from_slice(&lanes_here[y + i - at..lanes]);
+                        let (here, others) = split_vector(value.larger(lowest), at, rows, threshold);
+                        let (here, first) = (here >> (y + i - at), (y + i) as u32); // without lanes that were there before
+                        if FEW {
+                            hits |= u64::from(here) << i;
+                        } else {
+                            *next = V::write_places(here, first, *next);
+                        }
+                        rest = others.larger(rest);
+                        i += lanes;
+                    }
+                }
+                while hits != 0 {
+                    next.write(y as u32 + hits.trailing_zeros());
+                    *next = next.add(1);
+                    hits &= hits - 1;
+                }
+            }
+            rest
         }
     }
 
@@ -430,7 +545,13 @@ pub(super) mod vector {
     /// # Safety
     /// So many vectors must fit at `y` in every row.
     #[inline(always)]
-    unsafe fn values_at<V: Vector, const N: usize>(origins: &[Origin<'_, V::Element>], y: usize) -> [V; N] {
+    unsafe fn values_at<'a, V: Vector, const N: usize>(
+        origins: impl Iterator<Item = &'a Origin<'a, V::Element>>,
+        y: usize,
+    ) -> [V; N]
+    where
+        V::Element: 'a,
+    {
         // SAFETY: as the caller promises.
         unsafe {
             let mut values = [V::splat(V::Element::FORBIDDEN); N];

@@ -64,6 +64,9 @@ pub(crate) const MOST_BLOCKS: usize = 32;
 /// with 1,500 labels, blocks of twice the width needed half as many edges again.)
 pub(crate) const LEAST_WIDTH: usize = 64;
 
+/// Most origins of a look at blocks.
+pub(crate) const MOST_ORIGINS: usize = 128;
+
 /// `labels` rounded up to whole vectors.
 pub const fn padded(labels: usize) -> usize {
     labels.div_ceil(LANES) * LANES

@@ -16,14 +16,16 @@
 //! lead nowhere: see [`super::passes`].
 
 use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
-use super::passes::{Found, ROWS_READ, Source, ways_out_to};
+use super::passes::{Found, Source, ways_out_to};
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
-use crate::kernel::{ByBlock, Float, LANES, MOST_BLOCKS, Origin, Targets, padded};
+use crate::kernel::{ByBlock, Float, LANES, MOST_BLOCKS, MOST_ORIGINS, Origin, Targets, padded};
 use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL, Lattice};
 
-/// Usually no more labels are opened before: writing places for all that may be would take longer than the rest of the preparation.
+/// Usually no more labels are opened before, and hardly ever more than some: writing places for all that may be would take longer than
+/// the rest of the preparation.
 const FEW_ORIGINS: usize = 3;
+const SOME_ORIGINS: usize = 24;
 
 /// Whether positions of so many labels are looked at block by block, where edges allow that. With fewer, reading all of them takes less
 /// time than choosing. (Measured with lattices of taggers: five blocks were slower by a tenth, seven as fast, twelve faster by a tenth.)
@@ -61,12 +63,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let Memory { layers, values, gathered, way_out_buffer, selected, block_slack, zeros, .. } =
             &mut *self.memory;
         let opened = if t > 0 { layers.layer(t - 1).opened as usize } else { 1 };
-        let (mut few, mut many, mut start_bounds);
+        let (mut few, mut some, mut many, mut start_bounds);
         let origins = if opened <= FEW_ORIGINS {
             few = [Origin::none(); FEW_ORIGINS];
             &mut few[..opened]
-        } else if opened <= ROWS_READ {
-            many = [Origin::none(); ROWS_READ];
+        } else if opened <= SOME_ORIGINS {
+            some = [Origin::none(); SOME_ORIGINS];
+            &mut some[..opened]
+        } else if opened <= MOST_ORIGINS {
+            many = [Origin::none(); MOST_ORIGINS];
             &mut many[..opened]
         } else {
             return Ok(None);
@@ -96,11 +101,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let values = &mut values[t % 2];
         gathered[t % 2] = None; // the values of selected labels alone are written
         let found = S::select_by_block(origins, floor_before, targets, floor, gain, values, selected);
-        let ByBlock { floor: reached, rest, read } = found;
+        let ByBlock { floor: reached, rest, read, edges } = found;
         if t > 0 {
-            self.tally.edges(read * opened);
+            self.tally.edges(edges);
         }
-        let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * (read * opened).div_ceil(LANES);
+        let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * edges.div_ceil(LANES);
         let selected = LABEL_COST * self.memory.selected.len();
         self.spend(LOOK_COST + passes + selected)?;
         // Where the block that promises most holds nothing, all labels must be looked at.

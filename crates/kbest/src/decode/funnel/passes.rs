@@ -8,15 +8,21 @@
 //! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
 
 use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
+use super::by_block::looks_by_block;
 use super::layers::Layers;
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
-use crate::kernel::{AlignedVec, Float, LANES, argmax};
+use crate::kernel::{AlignedVec, Float, LANES, MOST_ORIGINS, argmax};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// For up to this many opened labels, all edges are read in vector passes; with more, labels are selected by the
 /// largest edge into each.
-pub(super) const ROWS_READ: usize = 24;
+const ROWS_READ: usize = 24;
+
+/// The same for positions of so many labels: more where they are looked at block by block.
+pub(super) fn rows_read(labels: usize) -> usize {
+    if looks_by_block(labels) { MOST_ORIGINS } else { ROWS_READ }
+}
 
 /// Upper bounds on the values at a position over the opened labels before: `add + row[y]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +141,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let mut looked = 0;
         let (value, _) = self.best_way_in(t, likely, &mut looked);
         self.tally.edges(looked);
-        Ok(self.sure_reach(t, value, likely))
+        Ok(self.surely_reaches(t).reach(value, likely))
     }
 
     /// What every label is sure to gain on the way out, if all have one.

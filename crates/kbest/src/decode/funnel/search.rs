@@ -9,7 +9,7 @@ use super::alternative::Alternative;
 use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
 use super::by_block::{looks_by_block, slack_of};
 use super::layers::{Entry, Layers, NONE};
-use super::passes::{Found, ROWS_READ, Source};
+use super::passes::{Found, Source, rows_read};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
@@ -282,7 +282,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         match job.goal {
             Goal::Any => {
                 // Where labels are compared one by one, the best ones settle the matter.
-                let sorts = self.ways_back || fresh.len() > ROWS_READ || computes;
+                let sorts = self.ways_back || fresh.len() > rows_read(self.lattice.labels()) || computes;
                 layers.lower(job.t, fresh, sorts, job.floor, rest);
             }
             Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),

@@ -14,7 +14,7 @@ use super::passes::{Source, largest_ways_out};
 use super::search::{Goal, Job, Memory, Search, smaller};
 use crate::decode::Tally;
 use crate::kernel::{Float, LANES};
-use crate::lattice::EdgeScores;
+use crate::lattice::{EdgeScores, PerLabel};
 
 /// The best way into a label over the opened labels before it.
 #[derive(Debug, Clone, Copy)]
@@ -24,17 +24,34 @@ pub(super) struct Candidate<S> {
     value: S, // alpha + edge
 }
 
-impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+/// What tells what a label is sure to reach.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SurelyReaches<'a, S> {
+    node_scores: &'a [S],
+    ways_out: PerLabel<'a, S>,
+    gain: Option<S>, // on the way out of any label that has one; none at the last position
+}
+
+impl<S: Float> SurelyReaches<'_, S> {
     /// What a label with this value is sure to reach.
     #[inline(always)]
-    pub(super) fn sure_reach(&self, t: usize, value: S, y: usize) -> S {
-        let score = value + self.lattice.node_row(t)[y];
-        if self.is_last(t) {
-            return self.lattice.with_end_score(score, y);
+    pub(super) fn reach(&self, value: S, y: usize) -> S {
+        let (score, way_out) = (value + self.node_scores[y], self.ways_out.at(y));
+        match self.gain {
+            None => score + way_out,
+            Some(_) if way_out.is_forbidden() => S::FORBIDDEN, // the score of a dead end says nothing
+            Some(gain) => score + gain,
         }
-        let bounds = self.edges.bounds(t + 1);
-        // The score of a dead end says nothing.
-        if bounds.row.at(y).is_forbidden() { S::FORBIDDEN } else { score + bounds.least_way_out() }
+    }
+}
+
+impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// What labels of a position are sure to reach.
+    #[inline(always)]
+    pub(super) fn surely_reaches(&self, t: usize) -> SurelyReaches<'_, S> {
+        let ways_out = largest_ways_out(self.lattice, self.edges, t);
+        let gain = if self.is_last(t) { None } else { Some(self.edges.bounds(t + 1).least_way_out()) };
+        SurelyReaches { node_scores: self.lattice.node_row(t), ways_out, gain }
     }
 
     /// The usual case, in short: opens the only selected label, if only one is opened before it and no other can lead to as much.
@@ -59,7 +76,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         self.tally.edges(1);
         self.spend(EDGE_COST)?;
-        let floor = floor.larger(self.sure_reach(t, value, y));
+        let floor = floor.larger(self.surely_reaches(t).reach(value, y));
         self.tally.opened_each(t, std::iter::once(label));
         self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], false, floor, rest);
         Ok(true)
@@ -69,28 +86,60 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn weigh(&mut self, t: usize, source: Source) -> Result<S, Stop> {
         let mut candidates = std::mem::take(&mut self.memory.candidates);
         candidates.clear();
+        let weighed = match source {
+            Source::Only(_) | Source::Gathered if !self.ways_back => {
+                self.weigh_known(t, source, &mut candidates)
+            }
+            _ => self.weigh_each(t, &mut candidates),
+        };
+        self.memory.candidates = candidates;
+        weighed
+    }
+
+    /// The same if a pass over all labels has found their values. Entries are left for later, if there is a choice.
+    fn weigh_known(
+        &mut self,
+        t: usize,
+        source: Source,
+        candidates: &mut Vec<Candidate<S>>,
+    ) -> Result<S, Stop> {
+        let surely = self.surely_reaches(t);
+        let Memory { layers, values, selected, .. } = &*self.memory;
         let mut sure = S::FORBIDDEN;
-        let mut looked = 0;
-        let mut paid = Ok(());
+        let mut add = |label: u32, back: u32, value: S| {
+            sure = sure.larger(surely.reach(value, label as usize));
+            candidates.push(Candidate { label, back, value });
+        };
+        let looked = match source {
+            Source::Only(index) => {
+                let Entry { label: only, alpha, .. } = *layers.entry(index);
+                let value = |y: u32| alpha + self.edges.get(t, only as usize, y as usize);
+                selected.iter().for_each(|&y| add(y, index, value(y)));
+                selected.len()
+            }
+            _ => {
+                let values = &values[t % 2];
+                selected.iter().for_each(|&y| add(y, LATER, values[y as usize]));
+                0
+            }
+        };
+        self.tally.edges(looked);
+        self.spend(EDGE_COST * looked)?;
+        Ok(sure)
+    }
+
+    /// The same, label by label.
+    fn weigh_each(&mut self, t: usize, candidates: &mut Vec<Candidate<S>>) -> Result<S, Stop> {
+        let (mut sure, mut looked) = (S::FORBIDDEN, 0);
         for i in 0..self.memory.selected.len() {
             let label = self.memory.selected[i];
-            let (value, back) = match source {
-                Source::Only(_) | Source::Gathered if !self.ways_back => {
-                    self.known_way_in(t, label as usize, source, &mut looked)
-                }
-                _ => self.best_way_in(t, label as usize, &mut looked),
-            };
-            sure = sure.larger(self.sure_reach(t, value, label as usize));
+            let (value, back) = self.best_way_in(t, label as usize, &mut looked);
+            sure = sure.larger(self.surely_reaches(t).reach(value, label as usize));
             candidates.push(Candidate { label, back, value });
             if EDGE_COST * looked > self.budget.left {
-                paid = self.pay_for(&mut looked);
-                if paid.is_err() {
-                    break;
-                }
+                self.pay_for(&mut looked)?;
             }
         }
-        self.memory.candidates = candidates;
-        paid?;
         self.pay_for(&mut looked)?;
         Ok(sure)
     }
@@ -163,6 +212,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         layers.mark(before, open_at);
         let floor_before = layers.floor_before(before);
         let node_scores = self.lattice.node_row(before);
+        let best_alpha = before.checked_sub(1).map(|t| layers.layer(t).best_alpha);
+        let bound_before = best_alpha.map(|alpha| (alpha, self.edges.bounds(before).column));
         self.tally.edges(into.labels.len());
         self.spend(PASS_COST * into.labels.len().div_ceil(LANES))?;
         let mut looked = 0;
@@ -171,9 +222,15 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         while none && let Some(i) = S::first_at_least(&into.scores[next..], rest, value) {
             let (label, edge) = (into.labels[next + i] as usize, into.scores[next + i]);
             next += i + 1;
-            if self.memory.open_at[label] != before as u32 {
+            if self.memory.open_at[label] == before as u32 {
+                continue;
+            }
+            let leads_below =
+                |value_before: S| value_before.larger(floor_before) + node_scores[label] + edge < value;
+            // Upper bound: the best score before that, with the largest edge into the label. It settles most of them.
+            if !bound_before.is_some_and(|(alpha, column)| leads_below(alpha + column.at(label))) {
                 let (value_before, _) = self.best_way_in(before, label, &mut looked);
-                none = value_before.larger(floor_before) + node_scores[label] + edge < value;
+                none = leads_below(value_before);
                 if EDGE_COST * looked > self.budget.left {
                     self.pay_for(&mut looked)?;
                 }
@@ -207,8 +264,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// ```
     pub(super) fn settle(&mut self, job: Job<S>, mut rest: S) -> Result<Option<S>, Stop> {
         let Job { t, goal, floor } = job;
-        let node_scores = self.lattice.node_row(t);
-        let ways_out = largest_ways_out(self.lattice, self.edges, t);
+        let (lattice, edges) = (self.lattice, self.edges);
+        let (node_scores, ways_out) = (lattice.node_row(t), largest_ways_out(lattice, edges, t));
+        let before =
+            t.checked_sub(1).map(|before| (*self.memory.layers.layer(before), edges.bounds(t).column));
+        let floor_before = before.map_or(S::FORBIDDEN, |(layer, _)| layer.floor);
         let mut need: Option<S> = None;
         let waiting = self.memory.jobs.len();
         let asks = t > 0 && !self.computes_edges(t); // a look at all of them would take too many calls
@@ -217,14 +277,17 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let y = label as usize;
             let way_out = match goal {
                 Goal::Any => ways_out.at(y),
-                Goal::Label(after) => self.edges.get(t + 1, y, after as usize),
+                Goal::Label(after) => edges.get(t + 1, y, after as usize),
             };
-            let (mut below, others) = self.bounds_before(t, y);
-            if value < below && value <= others && t > 0 {
-                below = self.floor_toward(t - 1, Goal::Label(label)); // it may have been opened toward this label
+            let (mut settled, mut below, mut at_most) = (value >= floor_before, floor_before, value);
+            if !settled && let Some((layer, column)) = before {
+                let others = layer.rest + column.at(y);
+                if value <= others {
+                    below = self.floor_toward(t - 1, Goal::Label(label)); // it may have been opened toward this label
+                }
+                settled = value >= below || value > others;
+                at_most = if settled { value } else { value.larger(smaller(below, others)) };
             }
-            let settled = value >= below || value > others;
-            let at_most = if settled { value } else { value.larger(smaller(below, others)) };
             let score = at_most + node_scores[y];
             let reach = score + way_out;
             if reach < floor || reach.is_forbidden() {
@@ -272,16 +335,5 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.memory.jobs.push(Job { t: t - 1, goal: Goal::Any, floor });
         }
         Ok((self.memory.jobs.len() == waiting).then_some(rest))
-    }
-
-    /// Bounds on the values that labels not opened before `t` lead to at label `y`: strictly below the first, and not
-    /// above the second.
-    #[inline(always)]
-    fn bounds_before(&self, t: usize, y: usize) -> (S, S) {
-        if t == 0 {
-            return (S::FORBIDDEN, S::FORBIDDEN);
-        }
-        let layer = self.memory.layers.layer(t - 1);
-        (layer.floor, layer.rest + self.edges.bounds(t).column.at(y))
     }
 }
