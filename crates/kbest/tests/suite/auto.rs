@@ -117,7 +117,8 @@ fn little_is_spent_where_most_pairs_are_forbidden() {
     let sparse = ViterbiSparse.decode(&lattice, &mut Scratch::counting()).unwrap();
     assert_eq!((auto.decoder, &auto.paths), ("viterbi-sparse", &sparse.paths));
     let [auto, sparse] = [auto, sparse].map(|answer| answer.counters.unwrap());
-    assert!(auto.edges <= sparse.edges + 1000, "{auto:?}, {sparse:?}"); // one position has 42,000
+    // One position has 42,000, read one by one; the funnel reads whole blocks of a row, many at once.
+    assert!(auto.edges <= sparse.edges + 21_000, "{auto:?}, {sparse:?}");
 }
 
 /// Where at most twice as many paths are possible as are wanted, nothing is tried; otherwise it is.

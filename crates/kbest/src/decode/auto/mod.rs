@@ -82,15 +82,16 @@ impl Auto {
 
 impl Algorithm for Auto {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
+        let Scratch { learning, counting, tracing, .. } = *job.scratch;
+        let learning = learning && !counting && !tracing;
         if job.k == 1
             && self.engines.read_tiny()
-            && let Some(engine) = Plan::tiny(job.lattice)
+            && let Some(engine) = Plan::tiny(job.lattice, learning)
         {
             job.out.decoder = engine.name();
             return engine.search(job); // making a plan would take longer than the answer
         }
-        let Scratch { learning, counting, tracing, .. } = *job.scratch;
-        if learning && !counting && !tracing {
+        if learning {
             return self.search_as_learned(job);
         }
         let plan = self.plan(job.lattice, job.k);

@@ -15,11 +15,14 @@ use std::fmt;
 /// Costs are counted in steps of about so many nanoseconds.
 pub(super) const STEP: f64 = 0.8;
 
-/// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with vectors, and without.
+/// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with long vectors, with others, and
+/// without.
+const FEW_LABELS_AVX512: usize = 96;
 const FEW_LABELS: usize = 64;
 const FEW_LABELS_SCALAR: usize = 32;
 
-/// Below this many labels, nothing is learned from the clock for one path, either: it would take longer than what could be saved.
+/// Below this many labels of a matrix, nothing is learned from the clock for one path, either: it would take longer than what could be
+/// saved.
 const TINY: usize = 48;
 
 /// The same with edges that are stored as a list.
@@ -42,15 +45,24 @@ const MANY_PATHS: usize = 16;
 /// longer it is, and a forward pass is cheap. (Measured with 1,000 positions of 3 and 40 labels, not between 25 and that.)
 const LONG: usize = 256;
 
-/// One row in this many usually matters where the funnel has given up.
-const USUAL_ROWS: usize = 3;
+/// One row in this many usually matters, of a list and of a matrix. (The sieve is hardly ever slower than reading all of a matrix.)
+const USUAL_ROWS_LISTED: usize = 3;
+const USUAL_ROWS: usize = 16;
 
-/// What a vector of a matrix costs at least where the matrix has more bytes than this, and does not stay in the caches near the
-/// core, or in any. (Measured: 2.2 nanoseconds from 4 MiB on with an Intel Xeon, less with an AMD EPYC.)
-const FARTHER: [(usize, usize); 2] = [(16 << 20, 3), (2 << 20, 2)];
+/// What a vector of a matrix of so many bytes or fewer costs with vector instructions, in eighths of a step: as long as the caches near
+/// the core hold it, as long as some cache does, and beyond. (Measured with AMD EPYC and Zen 5; twice as much with an Intel Xeon.)
+const VECTOR_COSTS: [(usize, usize); 3] = [(2 << 20, 5), (16 << 20, 10), (usize::MAX, 14)];
 
-/// The factor for rows that must be written out before they can be read, and for those that edges compute.
-const SPREAD_FACTOR: usize = 3;
+/// The same in the nearest cache, with AVX-512.
+const NEAREST: (usize, usize) = (48 << 10, 3);
+
+/// Without vector instructions, wherever the matrix is.
+const SCALAR_COST: usize = 20;
+
+/// How many times as long a vector takes in the sieve. (Measured with 285 to 3,000 labels.)
+const SIEVE_FACTOR: usize = 3;
+
+/// The factor for rows that edges compute.
 const COMPUTED_FACTOR: usize = 4;
 
 /// The funnel may lose one part in this many of the time of the fallback before it has to look ahead, and looking may
@@ -63,7 +75,12 @@ const LISTED_SHARE: usize = 8;
 /// So many easy positions are paid for up front; or fewer, down to two, if they would take more than one part in so many of the least
 /// time of the fallback.
 const EASY: usize = 8;
-const SHORT_SHARE: usize = 6;
+const SHORT_SHARE: usize = 12;
+
+/// With a matrix and one path, the funnel is tried only if the fallback usually takes as long as so many easy positions. It is then
+/// expected to read one row in so many.
+const WORTH_A_TRY: usize = 16;
+const ROWS_EXPECTED: usize = 6;
 
 /// From this many labels of a matrix on, a look ahead is worth its time even in short sequences.
 const MANY_LABELS: usize = 1024;
@@ -176,35 +193,36 @@ impl Facts {
         }
     }
 
+    /// What a vector of a matrix of so many bytes costs, read one after the other, in eighths of a step.
+    fn vector_cost(&self, bytes: usize) -> usize {
+        match self.level {
+            Level::Scalar => SCALAR_COST,
+            Level::Avx512 if bytes <= NEAREST.0 => NEAREST.1,
+            _ => VECTOR_COSTS.iter().find(|&&(most, _)| bytes <= most).map_or(0, |&(_, cost)| cost),
+        }
+    }
+
     /// What `viterbi-simd` costs per position.
     fn simd_steps(&self) -> usize {
         let vectors = self.labels.saturating_mul(padded(self.labels) / LANES);
         match self.matrix_bytes {
-            Some(bytes) => {
-                // Measured: 0.5 nanoseconds with AVX-512, 2 without vectors, 0.8 with AVX2.
-                let near = match self.level {
-                    Level::Avx512 => vectors - vectors / 4,
-                    Level::Scalar => vectors.saturating_mul(5) / 2,
-                    _ => vectors,
-                };
-                let far = FARTHER.iter().find(|&&(least, _)| bytes > least);
-                near.max(far.map_or(0, |&(_, factor)| vectors.saturating_mul(factor))) + 2 * self.labels + 60
-            }
+            Some(bytes) => vectors.saturating_mul(self.vector_cost(bytes)) / 8 + 25,
             None if self.exceptions.is_none() => COMPUTED_FACTOR * vectors,
-            None if self.labels <= KEPT_WHOLE => vectors + 4 * self.labels + 75,
-            None => SPREAD_FACTOR * vectors + 5 * self.labels + 75,
+            None if self.labels <= KEPT_WHOLE => vectors - vectors / 4 + 3 * self.labels + 50,
+            // Rows have to be written out before they can be read.
+            None => vectors + vectors / 4 + 5 * self.labels + 75,
         }
     }
 
     /// The same of `viterbi-sparse`, whatever the scores are.
     fn sparse_steps(&self) -> Option<usize> {
         let by_label = match self.base_forbidden {
-            _ if self.class_pairs > 0 => 6 * self.labels,
-            true => 5 * self.labels / 2,
+            _ if self.class_pairs > 0 => 3 * self.labels / 2,
+            true => self.labels / 2,
             false => 12 * self.labels,
         };
         let classes = self.class_pairs / LANES;
-        self.exceptions.map(|exceptions| 3 * exceptions / 4 + by_label + classes + 50)
+        self.exceptions.map(|exceptions| 5 * exceptions / 8 + by_label + classes + 40)
     }
 
     /// What a forward pass costs per position, depending on how many labels compete; none if it cannot be used. (Measured,
@@ -221,15 +239,19 @@ impl Facts {
             }
             ForwardPass::Sparse => self.sparse_steps().map(|most| {
                 let each = self.usual_exceptions;
-                let least = each.saturating_mul(20).saturating_add(12 * vectors + 100).min(most);
-                Alternative { least, per_row: (each / 2).saturating_mul(3) + 2, most }
+                let least = each.saturating_mul(40).saturating_add(6 * vectors + 45).min(most);
+                Alternative { least, per_row: each.saturating_add(2), most }
             }),
             ForwardPass::Sieve => {
-                (self.matrix_bytes.is_some() && self.labels >= self.few_labels()).then(|| {
+                // With fewer labels than that, the plan leaves it out, but it may turn out to be faster.
+                let few = self.few_labels().min(FEW_LABELS);
+                self.matrix_bytes.filter(|_| self.labels >= few).map(|bytes| {
                     let most = self.simd_steps() + self.simd_steps() / 16;
                     let blocks = Blocks::of(self.labels).count;
-                    let least = (blocks * (vectors + 50) + 10 * vectors + 120).min(most);
-                    Alternative { least, per_row: vectors + vectors / 4, most }
+                    let least = (blocks * (vectors + 50) / 2 + 5 * vectors + 60).min(most);
+                    // Pieces of rows here and there take longer than whole rows.
+                    let per_row = SIEVE_FACTOR * vectors * self.vector_cost(bytes) / 8;
+                    Alternative { least, per_row, most }
                 })
             }
         }
@@ -268,6 +290,13 @@ impl Facts {
         few_labels(self.level)
     }
 
+    /// Whether trying the funnel in vain would not be felt much, if something else costs this much.
+    fn is_worth_a_try(&self, cost: Alternative) -> bool {
+        let usual = cost.cost(self.labels / ROWS_EXPECTED).saturating_mul(self.positions.saturating_sub(1));
+        let is_short = usual < WORTH_A_TRY * funnel::least_cost(self.labels);
+        self.k > 1 || self.matrix_bytes.is_none() || !is_short
+    }
+
     /// Whether the funnel may pay off, if something else costs this much.
     fn may_open(&self, cost: Alternative) -> bool {
         let small = match self.level {
@@ -286,7 +315,7 @@ impl Facts {
         match self.base_forbidden {
             // Where most labels cannot follow each other, those that look best often lead nowhere.
             true => self.k < MANY_PATHS && self.labels >= small && cost.least > EASY * least,
-            false => self.labels >= small && cost.least > 3 * least / 2,
+            false => self.labels >= small && cost.least > 3 * least / 2 && self.is_worth_a_try(cost),
         }
     }
 }
@@ -307,7 +336,11 @@ fn is_dense<S: Float>(matrix: &Matrix<S>) -> bool {
 
 /// Below this many labels, all edges of a matrix are read.
 fn few_labels(level: Level) -> usize {
-    if level == Level::Scalar { FEW_LABELS_SCALAR } else { FEW_LABELS }
+    match level {
+        Level::Scalar => FEW_LABELS_SCALAR,
+        Level::Avx512 => FEW_LABELS_AVX512,
+        _ => FEW_LABELS,
+    }
 }
 
 /// An engine of the automatic choice.
@@ -444,7 +477,8 @@ impl Plan {
         let only = facts.only_pass(engines);
         let passes = engines.passes().filter(|&pass| only.is_none_or(|only| pass == only));
         let passes = passes.filter_map(|pass| Some((pass, facts.cost_of(pass)?)));
-        let chosen = passes.min_by_key(|(_, cost)| cost.cost(facts.labels / USUAL_ROWS));
+        let one_in = if facts.matrix_bytes.is_some() { USUAL_ROWS } else { USUAL_ROWS_LISTED };
+        let chosen = passes.min_by_key(|(_, cost)| cost.cost(facts.labels / one_in));
         let fallback = match chosen {
             Some((pass, _)) if facts.k == 1 || engines.recursive_enumeration => {
                 Engine::with_pass(pass, facts.k)
@@ -473,28 +507,31 @@ impl Plan {
             let left = share.max(part / 2);
             Budget::new(left, cost, left.max(part), None).with_each(part).for_several(later, ways)
         } else {
-            let each = funnel::least_cost(facts.labels);
+            let one = funnel::least_cost(facts.labels);
             let easy = (cost.least.saturating_mul(steps) / SHORT_SHARE)
-                .clamp(each.saturating_mul(2), each.saturating_mul(EASY));
+                .clamp(one.saturating_mul(2), one.saturating_mul(EASY));
             // With many labels, the sieve often costs far more than it costs at least.
             let looks = usize::from(facts.labels >= MANY_LABELS && facts.matrix_bytes.is_some());
             let (left, most, looks) = match cost.per_row {
                 // What it costs is known, and a look is little beside it.
-                0 => (easy.min(cost.least / 2), 0, 1),
-                _ => (easy.min(cost.least.saturating_mul(2)), cost.least.saturating_mul(4), looks),
+                0 => (easy.min(cost.least / 2), cost.least.saturating_mul(4), 1),
+                _ => (easy.min(cost.least.saturating_mul(4)), cost.least.saturating_mul(8), looks),
             };
             let (left, most) = (left.max(share), most.max(left).max(share));
             let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
-            Budget::new(left, cost, most, Some(looks)).for_several(later, ways)
+            // What the fallback costs at least, it seldom costs: twice that is usual.
+            let each = cost.least.saturating_mul(2);
+            Budget::new(left, cost, most, Some(looks)).with_each(each).for_several(later, ways)
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
     }
 
     /// The engine for one path over edges that are so few that making a plan would take too long: matrices of which every plan
-    /// reads all (that of a single label is not worth it), or a list for two or three labels.
-    pub(super) fn tiny<S: Float>(lattice: &Lattice<'_, S>) -> Option<Engine> {
-        let labels = lattice.labels();
-        if !(2..TINY.min(few_labels(level()))).contains(&labels) {
+    /// reads all (that of a single label is not worth it), or a list for two or three labels. Larger ones may be worth learning about.
+    pub(super) fn tiny<S: Float>(lattice: &Lattice<'_, S>, learning: bool) -> Option<Engine> {
+        let (labels, few) = (lattice.labels(), few_labels(level()));
+        let past = if learning { TINY.min(few) } else { few };
+        if !(2..past).contains(&labels) {
             return None;
         }
         match lattice.edges().shape() {
@@ -557,7 +594,7 @@ impl fmt::Display for Plan {
                 let share = match exceptions {
                     None => "a third of what",
                     Some(_) if self.facts.base_forbidden => "an eighth of what",
-                    Some(_) => "what",
+                    Some(_) => "twice what",
                 };
                 writeln!(
                     f,

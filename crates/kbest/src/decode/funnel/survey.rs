@@ -20,6 +20,7 @@
 //! **Cost.** About eight scans of `L` scores per position looked at.
 
 use super::alternative::{Alternative, rows_before};
+use super::by_block::looks_by_block;
 use super::passes::{as_slice, largest_ways_out};
 use super::search::Memory;
 use crate::kernel::{Float, LANES, argmax};
@@ -39,7 +40,7 @@ pub(super) struct Survey {
 impl Survey {
     /// The same without a look, from one position at which so many labels may reach the floor.
     pub(super) fn of_one(labels: usize, may: usize) -> Self {
-        Survey { looked: 0, rows: may, cost: likely_cost(labels, may, 0) }
+        Survey { looked: 0, rows: may, cost: likely_cost(labels, may as f64, 0.0, 1.0) }
     }
 }
 
@@ -65,7 +66,7 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         all => (all - 1).max(1),
     };
     let looked = count.min(range);
-    let (mut may, mut blocked, mut rows) = (0, 0, 0);
+    let (mut may, mut blocked, mut rows, mut least_open) = (0, 0, 0, labels);
     let Memory { edge_buffer, way_out_buffer, likely_scores, seen, .. } = memory; // what the search is at must stay as it is
     for i in 0..looked {
         let t = first + (2 * i + 1) * range / (2 * looked);
@@ -78,7 +79,11 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
         seen.clear();
         S::select_reaching(S::ZERO, row, least, node_scores, ways_out, floor, seen);
         may += seen.len();
-        blocked += seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
+        let blocked_here = seen.iter().filter(|&&y| row[y as usize].is_forbidden()).count();
+        blocked += blocked_here;
+        if blocked_here > 0 {
+            least_open = least_open.min(row.iter().filter(|score| !score.is_forbidden()).count());
+        }
         if t + 1 < positions && alternative.per_row > 0 {
             likely_scores.resize_for_overwrite(labels);
             likely_scores.copy_from_slice(row);
@@ -86,15 +91,25 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
             rows += rows_before(lattice, t + 1, likely_scores, i, seen, way_out_buffer);
         }
     }
-    let each = |sum: usize| sum.checked_div(looked).unwrap_or(0);
-    Survey { looked, rows: each(rows), cost: likely_cost(labels, each(may), each(blocked)) }
+    let each = |sum: usize| sum as f64 / looked.max(1) as f64;
+    let ways_out = least_open as f64 / labels as f64;
+    let cost = likely_cost(labels, each(may), each(blocked), ways_out);
+    Survey { looked, rows: rows.checked_div(looked).unwrap_or(0), cost }
 }
 
-/// The cost of a position if so many labels of each may reach the floor, so many of them blocked (measured, roughly).
-fn likely_cost(labels: usize, may: usize, blocked: usize) -> usize {
-    let vectors = labels.div_ceil(LANES);
+/// With more labels than this that may reach the floor, positions before them are opened again and again.
+const FEW: f64 = 10.0;
+
+/// The cost of a position if so many labels of each may reach the floor, so many of them blocked, and labels lead to this share of all others
+/// (measured, roughly: for up to ten labels within a fifth).
+fn likely_cost(labels: usize, may: f64, blocked: f64, ways_out: f64) -> usize {
+    let (vectors, all) = (labels.div_ceil(LANES) as f64, labels as f64);
+    let passes = if looks_by_block(labels) { 145.0 + vectors } else { 45.0 + 4.0 * vectors };
+    let selected = may * (45.0 + vectors / 2.0);
     // Few labels before are all compared; with many, the best ones soon settle the matter.
-    let comparisons = may * (10 * may).min(125 + 3 * labels / 2);
-    let sent_back = (blocked * (blocked + 1) / 2).saturating_mul(190 + labels / 3);
-    (125 + 3 * vectors + may * vectors + comparisons).saturating_add(sent_back)
+    let comparisons = may * (10.0 * (may - FEW).max(0.0)).min(125.0 + 1.5 * all);
+    // Where labels lead to few others, those before the position lead to none that is needed, either.
+    let in_vain = (0.25 / ways_out.max(0.5 / all).powi(2)).max(1.0);
+    let sent_back = blocked * (blocked + 1.0) / 2.0 * (40.0 + all / 3.0) * in_vain;
+    (passes + selected + comparisons + sent_back) as usize
 }
