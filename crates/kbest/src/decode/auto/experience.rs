@@ -51,6 +51,11 @@ const FEW_TIMES: u32 = 4;
 /// A way that takes so many times as long as the best is hopeless: two tries are enough at first.
 const HOPELESS: f64 = 4.0;
 
+/// A way that takes less than so many times as long may still be the best, until so many sequences have been timed: one is easier than
+/// another, and one that is tried finds its data in farther caches.
+const CLOSE: f64 = 1.5;
+const ENOUGH: f64 = 16.0;
+
 /// The account never holds more than the time of this many runs, nor less than minus that.
 const MOST_RUNS: f64 = 50.0;
 
@@ -58,9 +63,9 @@ const MOST_RUNS: f64 = 50.0;
 const CLOCK: f64 = 160.0;
 const CLOCK_SHARE: f64 = 1.0 / 200.0;
 
-/// A way that is tried runs for about this many nanoseconds, and the last sequence is timed: a decoder that has not run for a while is
-/// slow at first.
-const WARM_UP: f64 = 20_000.0;
+/// A way that is tried runs for about this many nanoseconds, and the second half of its sequences is timed: a decoder that has not run
+/// for a while is slow at first.
+const WARM_UP: f64 = 40_000.0;
 
 /// A try counts as at least so many times as slow, or ways that are as fast as the best would be tried all the time.
 const LEAST_PRICE: f64 = 1.25;
@@ -70,7 +75,7 @@ const LONGEST_RUN: f64 = 128.0;
 
 /// Nanoseconds that a step of the plan's estimates takes at least, and usually: a pass that would be slower even with the first is
 /// not tried, and a first try is expected to cost the second.
-const LEAST_STEP: f64 = 0.2;
+const LEAST_STEP: f64 = 0.3;
 const USUAL_STEP: f64 = STEP;
 
 /// So many labels for each row that matters are expected of a pass that has not been tried.
@@ -78,6 +83,10 @@ const USUAL_LABELS: usize = 8;
 
 /// A sequence that takes so many times as long as others counts as if it took only that.
 const LONGEST: f64 = 3.0;
+
+/// An estimate is the mean of about so many sequences, the latest; those timed together make up at most this share of it.
+const MEMORY: f64 = 32.0;
+const MOST_NEW: f64 = 0.5;
 
 /// Another way must be faster than the plan by this factor, because a plan can tell easy sequences from hard ones.
 const CLEARLY: f64 = 0.97;
@@ -106,16 +115,21 @@ impl Key {
 struct Estimate {
     tried: u32,
     nanoseconds: f64, // per position
+    weight: f64,      // sequences that count in it
 }
 
 impl Estimate {
-    fn add(&mut self, nanoseconds: f64) {
-        self.nanoseconds = match self.tried {
-            0 => nanoseconds,
-            1 => self.nanoseconds.min(nanoseconds), // the first time, memory was new and caches were cold
+    /// Takes in the mean time per position of some sequences.
+    fn add(&mut self, nanoseconds: f64, sequences: f64) {
+        // The first time, memory was new and caches were cold.
+        if self.tried == 0 || self.tried == 1 && nanoseconds < self.nanoseconds {
+            (self.nanoseconds, self.weight) = (nanoseconds, sequences);
+        } else {
+            self.weight = (self.weight + sequences).min(MEMORY);
             // Whatever else the machine did at that moment must not count for long.
-            _ => self.nanoseconds + (nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds) / 8.0,
-        };
+            let change = nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds;
+            self.nanoseconds += change * (sequences / self.weight).min(MOST_NEW);
+        }
         self.tried = self.tried.saturating_add(1);
     }
 }
@@ -153,7 +167,14 @@ impl Prospect {
     }
 }
 
-/// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them is timed.
+/// The time that some sequences took together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    nanoseconds: f64,
+    positions: usize,
+}
+
+/// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them, or the last half, are timed.
 #[derive(Debug)]
 struct Kind {
     key: Key,
@@ -165,6 +186,8 @@ struct Kind {
     way: usize,                        // the way of this run
     run: u32,                          // its length
     left: u32,                         // sequences of it to come
+    timed: u32,                        // the last ones of it, which are timed
+    times: Times,                      // of those that have been
     fastest_pass: f64,                 // nanoseconds per position that the fastest pass takes, or 0
     account: f64,                      // nanoseconds that may be spent on trying
 }
@@ -181,6 +204,8 @@ impl Kind {
             way: 0,
             run: 1,
             left: 1,
+            timed: 1,
+            times: Times::default(),
             fastest_pass: 0.0,
             account: 0.0,
         }
@@ -191,32 +216,44 @@ impl Kind {
         self.prospects[way].least < self.estimates[self.best].nanoseconds
     }
 
-    /// Takes down how long the last sequence of a run took, and the time per position of a pass that went on where the funnel gave up,
-    /// and begins the next run.
+    /// Takes down how long a sequence took, and the time per position of a pass that went on where the funnel gave up,
+    /// and begins the next run if it was the last of its run.
     fn record(&mut self, nanoseconds: f64, positions: usize, beside: Option<(ForwardPass, f64)>) {
-        let (each, best) = (nanoseconds / positions as f64, self.estimates[self.best].nanoseconds);
-        let run = f64::from(self.run) * positions as f64;
+        if let Some((pass, each)) = beside
+            && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
+        {
+            self.estimates[way].add(each, 1.0);
+        }
+        self.times.nanoseconds += nanoseconds;
+        self.times.positions += positions;
+        if self.left == 0 {
+            let Times { nanoseconds, positions } = std::mem::take(&mut self.times);
+            self.end_run(nanoseconds / positions as f64, positions as f64 / f64::from(self.timed));
+        }
+    }
+
+    /// Takes down the time per position of a run of sequences of so many positions, and begins the next.
+    fn end_run(&mut self, each: f64, positions: f64) {
+        let best = self.estimates[self.best].nanoseconds;
+        let run = f64::from(self.run) * positions;
         let tries = self.way != self.best;
         if tries {
             self.account -= (each - best).max((LEAST_PRICE - 1.0) * best) * run;
         } else if self.estimates[self.best].tried > 0 {
             self.account += self.share() * each.min(LONGEST * best) * run; // the first one may have been very slow
         }
-        self.estimates[self.way].add(each);
-        if let Some((pass, each)) = beside
-            && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
-        {
-            self.estimates[way].add(each);
-        }
+        self.estimates[self.way].add(each, f64::from(self.timed));
         self.best = self.fastest();
         self.fastest_pass = self.time_of_fastest_pass();
-        let whole = self.estimates[self.best].nanoseconds * positions as f64;
+        let whole = self.estimates[self.best].nanoseconds * positions;
         let usual = length_of_run(CLOCK / CLOCK_SHARE, whole);
         let most = MOST_RUNS * f64::from(usual) * whole;
         self.account = self.account.clamp(-most, most);
         let other = if tries { None } else { self.to_try(whole, most) }; // the best one has its turn between two tries
         (self.way, self.run) = other.unwrap_or((self.best, usual));
         self.left = self.run;
+        // A try is seldom and short, so each sequence of it must tell much, as soon as caches are warm.
+        self.timed = if self.way == self.best { 1 } else { self.run.div_ceil(2) };
     }
 
     /// The way that has been fastest.
@@ -239,9 +276,10 @@ impl Kind {
     fn share(&self) -> f64 {
         let best = self.estimates[self.best].nanoseconds;
         let is_new = |way: usize| {
-            let Estimate { tried, nanoseconds } = self.estimates[way];
-            let hopeless = tried > 1 && nanoseconds > HOPELESS * best;
-            self.is_promising(way) && tried < FEW_TIMES && !hopeless
+            let Estimate { tried, nanoseconds, weight } = self.estimates[way];
+            let is_hopeless = tried > 1 && nanoseconds > HOPELESS * best;
+            let is_close = tried > 1 && nanoseconds < CLOSE * best;
+            self.is_promising(way) && (tried < FEW_TIMES && !is_hopeless || is_close && weight < ENOUGH)
         };
         if (0..WAYS.len()).any(is_new) { FIRST_SHARE } else { LATER_SHARE }
     }
@@ -304,7 +342,7 @@ impl Experience {
         }
         let kind = &mut self.kinds[self.last];
         kind.left = kind.left.saturating_sub(1);
-        Choice { way: Some(WAYS[kind.way]), timed: kind.left == 0 }
+        Choice { way: Some(WAYS[kind.way]), timed: kind.left < kind.timed }
     }
 
     /// The place of a kind. A new one is added when it comes twice in a row: with edges that are made anew for each sequence,
@@ -478,7 +516,7 @@ mod tests {
             [1.9e3, 9e3, 3e3, 5e4, 1.7e3],
         ] {
             let mut experience = Experience::default();
-            decode(&mut experience, alike(1, 100), costs, 500);
+            decode(&mut experience, alike(1, 100), costs, 1_500);
             let (gone, sum) = decode(&mut experience, alike(1, 100), costs, 10_000);
             let best = (0..5).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap();
             assert!(gone[best] > 9_000, "{costs:?}: {gone:?}");
@@ -521,11 +559,11 @@ mod tests {
     fn a_matrix_is_listed_only_if_that_is_likely_to_pay() {
         let tried = |exceptions| {
             let alike =
-                Alike { facts: Facts { exceptions: Some(exceptions), ..facts(100) }, ..alike(1, 100) };
+                Alike { facts: Facts { exceptions: Some(exceptions), ..facts(300) }, ..alike(1, 300) };
             decode(&mut Experience::default(), alike, [9e4, 9e4, 9e4, 9e4, 9e4], 10_000).0[SPARSE]
         };
-        assert_eq!(tried(10_000), 0);
-        assert!(tried(100) > 0);
+        assert_eq!(tried(90_000), 0);
+        assert!(tried(300) > 0);
     }
 
     #[test]
@@ -539,9 +577,9 @@ mod tests {
     #[test]
     fn what_is_switched_off_is_never_tried() {
         let engines = Engines { viterbi_simd: false, funnel: false, ..Engines::default() };
-        let facts = Facts { exceptions: Some(100), ..facts(100) };
-        let alike = Alike { key: Key { engines, ..alike(1, 100).key }, facts };
-        let (gone, _) = decode(&mut Experience::default(), alike, [9e3, 1.0, 1.0, 9e3, 9e3], 10_000);
+        let facts = Facts { exceptions: Some(300), ..facts(300) };
+        let alike = Alike { key: Key { engines, ..alike(1, 300).key }, facts };
+        let (gone, _) = decode(&mut Experience::default(), alike, [9e4, 1.0, 1.0, 9e4, 9e4], 10_000);
         assert_eq!((gone[FUNNEL], gone[SIMD]), (0, 0), "{gone:?}");
         assert!(gone[SPARSE] > 0, "{gone:?}");
     }
