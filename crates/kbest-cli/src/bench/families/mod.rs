@@ -69,10 +69,10 @@ pub(super) struct Arguments {
 
 /// Edges weighed by all sequences of a size together, unless one sequence weighs more. A processor soon knows how the branches of a few
 /// sequences go that come again and again, which makes decoders that compare a lot seem up to 2.5 times as fast as they are.
-const ENOUGH: usize = 160_000_000;
+const ENOUGH: usize = 1_280_000_000;
 
 /// Most sequences of a size, and most node scores of all of them: they should stay in the caches.
-const SEQUENCES: usize = 256;
+const SEQUENCES: usize = 2048;
 const SCORES: usize = 1 << 20;
 
 /// Seconds after which a decoder is left out: others are far faster.
