@@ -87,13 +87,10 @@ struct Kept {
 }
 
 impl Kept {
-    /// All of so many.
     #[inline(always)]
-    fn all(count: usize) -> Self {
-        const { assert!(MOST_ORIGINS <= 256) };
-        let mut places = [0; MOST_ORIGINS];
-        (0..).zip(&mut places).for_each(|(i, place)| *place = i);
-        Kept { places, count }
+    fn none() -> Self {
+        const { assert!(MOST_ORIGINS < 256) };
+        Kept { places: [0; MOST_ORIGINS], count: 0 }
     }
 
     /// Those of the origins that may lead to a label of block `b` which reaches the threshold, and those that lead to its largest bound;
@@ -108,9 +105,6 @@ impl Kept {
         threshold: S,
     ) -> S {
         let mut others = S::FORBIDDEN;
-        if origins.len() == 1 {
-            return others; // the usual case
-        }
         self.count = 0;
         for (i, origin) in (0..).zip(origins) {
             let value = origin.score + origin.bounds[b];
@@ -173,7 +167,7 @@ pub(super) mod scalar {
             }
         }
         let (mut read, mut edges, given) = (0, 0, floor.is_some());
-        let mut kept = Kept::all(origins.len());
+        let mut kept = Kept::none();
         let floor = floor.unwrap_or_else(|| {
             let most = (0..count).fold(S::FORBIDDEN, |most, b| most.larger(bounds[b] + nodes[b]));
             let best = (0..count).find(|&b| bounds[b] + nodes[b] >= most).unwrap_or(0);
@@ -278,7 +272,7 @@ pub(super) mod vector {
         let [mut bounds, mut nodes, mut gains] = [[forbidden; MOST_BLOCKS]; 3];
         // SAFETY: the caller has the CPU feature. Bounds are as long as the padded number of blocks, which fits into the arrays.
         // Rows and values are at least as long as the nodes, which are at least a vector long. Each label is found at most once, so all of them
-        // fit after the list, with room for a vector.
+        // fit after the list, with room for `MOST_LANES` places.
         unsafe {
             largest_by_block::<V>(targets, count, &mut nodes, &mut gains);
             for origin in origins {
@@ -289,7 +283,7 @@ pub(super) mod vector {
                 }
             }
             let (mut read, mut edges, given) = (0, 0, floor.is_some());
-            let mut kept = Kept::all(origins.len());
+            let mut kept = Kept::none();
             let floor = match floor {
                 Some(floor) => floor,
                 None => {
@@ -377,7 +371,7 @@ pub(super) mod vector {
     /// at least `lowest`; returns the largest scores of the others, by lane.
     ///
     /// # Safety
-    /// The labels must exist in all rows (of origins; node, way out) and among the values, and there must be room for them, and a vector more, at `next`.
+    /// The labels must exist in all rows (of origins; node, way out) and among the values, and there must be room for them, and for `MOST_LANES` places more, at `next`.
     #[inline(always)]
     unsafe fn select_in_block<'a, V: Vector, const FEW: bool>(
         origins: impl Iterator<Item = &'a Origin<'a, V::Element>> + Clone,
@@ -419,12 +413,17 @@ pub(super) mod vector {
                     while y + i < labels.end {
                         let at = (y + i).min(labels.end - lanes);
                         let [value] = values_at::<V, 1>(origins.clone(), at);
-                        // Values of the block before may come from other origins.
-                        let mut lanes_here = [V::Element::FORBIDDEN; MOST_LANES];
-                        value.store(lanes_here.as_mut_ptr());
-                        values[y + i..at + lanes].copy_from_slice(&lanes_here[y + i - at..lanes]);
-                        let (here, others) = split_vector(value.larger(lowest), at, rows, threshold);
-                        let (here, first) = (here >> (y + i - at), (y + i) as u32); // without lanes that were there before
+                        let (here, mut others) = split_vector(value.larger(lowest), at, rows, threshold);
+                        let before = y + i - at; // lanes of the block before, whose values may come from other origins
+                        let mut written = [V::Element::FORBIDDEN; MOST_LANES];
+                        value.store(written.as_mut_ptr());
+                        values[y + i..at + lanes].copy_from_slice(&written[before..lanes]);
+                        if before > 0 {
+                            others.store(written.as_mut_ptr());
+                            written[..before].fill(V::Element::FORBIDDEN);
+                            others = V::load(written.as_ptr());
+                        }
+                        let (here, first) = (here >> before, (y + i) as u32);
                         if FEW {
                             hits |= u64::from(here) << i;
                         } else {

@@ -79,11 +79,44 @@ macro_rules! twin_tests {
                 });
                 let origins = [0, 1].map(|i| Origin { score: 0.0, row: &rows[i], bounds: &bounds[i] });
                 let targets = Targets { node: &node, way_out: &node, slack: 0.0, width: 64 };
+                let (mut all, mut values) = (vec![], vec![7.0; 70]);
+                let wanted = scalar::select_by_block(&origins, -50.0, targets, Some(5.0), 0.0, &mut values, &mut all);
+                assert_eq!((wanted.edges, wanted.rest, all.len()), (70, -99.0, 70));
                 on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
                     let (mut found, mut values) = (vec![], vec![7.0; 70]);
                     let got = kernels::select_by_block(&origins, -50.0, targets, Some(5.0), 0.0, &mut values, &mut found);
-                    assert_eq!((got.edges, found.len()), (70, 70));
+                    assert_eq!((got, &found), (wanted, &all));
                     assert_eq!(values, [9.0; 70]);
+                });
+            }
+
+            /// As many origins as there may be, each of which leads to one label.
+            #[test]
+            fn selection_from_most_origins() {
+                let labels = 64 + MOST_ORIGINS;
+                let rows: Vec<Vec<$float>> = (0..MOST_ORIGINS)
+                    .map(|origin| (0..labels).map(|y| if y == 64 + origin { 9.0 } else { -9.0 }).collect())
+                    .collect();
+                let bounds: Vec<Vec<$float>> = rows
+                    .iter()
+                    .map(|row| {
+                        let mut bounds: Vec<$float> = row.chunks(64).map(scalar::largest).collect();
+                        bounds.resize(padded(bounds.len()), <$float>::NEG_INFINITY);
+                        bounds
+                    })
+                    .collect();
+                let origins: Vec<Origin<'_, $float>> =
+                    rows.iter().zip(&bounds).map(|(row, bounds)| Origin { score: 0.0, row, bounds }).collect();
+                let node: Vec<$float> = vec![0.0; labels];
+                let targets = Targets { node: &node, way_out: &node, slack: 0.0, width: 64 };
+                let (least, floor) = (<$float>::NEG_INFINITY, Some(5.0));
+                on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    let (mut found, mut values) = (vec![], vec![7.0; labels]);
+                    let got = kernels::select_by_block(&origins, least, targets, floor, 0.0, &mut values, &mut found);
+                    // Each block that matters is read from the origins that lead there.
+                    assert_eq!((got.read, got.edges, got.rest), (MOST_ORIGINS, 64 * MOST_ORIGINS, -9.0));
+                    assert_eq!(found, (64..labels as u32).collect::<Vec<_>>());
+                    assert!(values[64..].iter().all(|&value| value == 9.0));
                 });
             }
 

@@ -146,6 +146,37 @@ fn listed_rivals_are_found() {
     }
 }
 
+/// Dozens of labels compete at each position, and each leads to few blocks, so that most of them need not be read there. The last block is
+/// shorter than a vector, or not.
+#[test]
+fn dozens_of_labels_lead_to_few_blocks() {
+    let (random, used) = (&mut Random::new(17), &mut Scratch::new());
+    let (mut by_block, mut more) = (0, 0);
+    for round in 0..80 {
+        let labels = 577 + random.below(if round % 2 == 0 { 15 } else { 300 });
+        let most = 30 + random.below(130);
+        let look = Look { whole: round % 4 < 2, forbidden: [0, 5][random.below(2)] };
+        let scores = (0..labels * labels).map(|i| {
+            let (p, y) = (i / labels, i % labels);
+            let leads = (7 * p + y / 64) % 5 == 0;
+            look.score::<f32>(random, 1.0) + if leads { 6.0 } else { 0.0 }
+        });
+        let edges = Edges::dense(labels, scores.collect::<Vec<_>>()).unwrap();
+        let mut nodes = look.row::<f32>(random, 5 * labels, 1.0);
+        for row in nodes.chunks_mut(labels) {
+            (0..most).for_each(|_| row[random.below(labels)] = 9.0 + look.score::<f32>(random, 1.0));
+        }
+        let lattice = Lattice::new(nodes, &edges).unwrap();
+        compare(&lattice, used, &format!("round {round}"));
+        if let Ok(answer) = Funnel.decode(&lattice, &mut Scratch::counting()) {
+            let opened = answer.counters.unwrap().nodes_at;
+            by_block += opened.iter().filter(|&&opened| (25..=128).contains(&opened)).count();
+            more += opened.iter().filter(|&&opened| opened > 128).count();
+        }
+    }
+    assert!(by_block > 100 && more > 5, "{by_block} positions with dozens of labels, {more} with more");
+}
+
 /// Edges that are computed are not bounded by block, though their number would allow it.
 #[test]
 fn computed_edges_of_many_labels() {

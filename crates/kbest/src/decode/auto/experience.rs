@@ -63,7 +63,7 @@ const MOST_RUNS: f64 = 50.0;
 const CLOCK: f64 = 160.0;
 const CLOCK_SHARE: f64 = 1.0 / 200.0;
 
-/// A way that is tried runs for about this many nanoseconds, and the second half of its sequences is timed: a decoder that has not run
+/// A way that is tried runs for about this many nanoseconds, and up to 16 of the second half of its sequences are timed: a decoder that has not run
 /// for a while is slow at first.
 const WARM_UP: f64 = 40_000.0;
 
@@ -79,7 +79,7 @@ const LEAST_STEP: f64 = 0.3;
 const USUAL_STEP: f64 = STEP;
 
 /// So many labels for each row that matters are expected of a pass that has not been tried.
-const USUAL_LABELS: usize = 8;
+const USUAL_LABELS: usize = 32;
 
 /// A sequence that takes so many times as long as others counts as if it took only that.
 const LONGEST: f64 = 3.0;
@@ -115,7 +115,7 @@ impl Key {
 struct Estimate {
     tried: u32,
     nanoseconds: f64, // per position
-    weight: f64,      // sequences that count in it
+    sequences: f64,   // that count in it
 }
 
 impl Estimate {
@@ -123,12 +123,12 @@ impl Estimate {
     fn add(&mut self, nanoseconds: f64, sequences: f64) {
         // The first time, memory was new and caches were cold.
         if self.tried == 0 || self.tried == 1 && nanoseconds < self.nanoseconds {
-            (self.nanoseconds, self.weight) = (nanoseconds, sequences);
+            (self.nanoseconds, self.sequences) = (nanoseconds, sequences);
         } else {
-            self.weight = (self.weight + sequences).min(MEMORY);
+            self.sequences = (self.sequences + sequences).min(MEMORY);
             // Whatever else the machine did at that moment must not count for long.
             let change = nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds;
-            self.nanoseconds += change * (sequences / self.weight).min(MOST_NEW);
+            self.nanoseconds += change * (sequences / self.sequences).min(MOST_NEW);
         }
         self.tried = self.tried.saturating_add(1);
     }
@@ -174,7 +174,7 @@ struct Times {
     positions: usize,
 }
 
-/// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them, or the last half, are timed.
+/// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them is timed, or several are.
 #[derive(Debug)]
 struct Kind {
     key: Key,
@@ -186,7 +186,7 @@ struct Kind {
     way: usize,                        // the way of this run
     run: u32,                          // its length
     left: u32,                         // sequences of it to come
-    timed: u32,                        // the last ones of it, which are timed
+    timed: u32,                        // how many of its last sequences are timed
     times: Times,                      // of those that have been
     fastest_pass: f64,                 // nanoseconds per position that the fastest pass takes, or 0
     account: f64,                      // nanoseconds that may be spent on trying
@@ -253,7 +253,7 @@ impl Kind {
         (self.way, self.run) = other.unwrap_or((self.best, usual));
         self.left = self.run;
         // A try is seldom and short, so each sequence of it must tell much, as soon as caches are warm.
-        self.timed = if self.way == self.best { 1 } else { self.run.div_ceil(2) };
+        self.timed = if self.way == self.best { 1 } else { self.run.div_ceil(2).min(ENOUGH as u32) };
     }
 
     /// The way that has been fastest.
@@ -276,10 +276,10 @@ impl Kind {
     fn share(&self) -> f64 {
         let best = self.estimates[self.best].nanoseconds;
         let is_new = |way: usize| {
-            let Estimate { tried, nanoseconds, weight } = self.estimates[way];
+            let Estimate { tried, nanoseconds, sequences } = self.estimates[way];
             let is_hopeless = tried > 1 && nanoseconds > HOPELESS * best;
             let is_close = tried > 1 && nanoseconds < CLOSE * best;
-            self.is_promising(way) && (tried < FEW_TIMES && !is_hopeless || is_close && weight < ENOUGH)
+            self.is_promising(way) && (tried < FEW_TIMES && !is_hopeless || is_close && sequences < ENOUGH)
         };
         if (0..WAYS.len()).any(is_new) { FIRST_SHARE } else { LATER_SHARE }
     }

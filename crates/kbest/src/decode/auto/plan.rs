@@ -49,15 +49,10 @@ const LONG: usize = 256;
 const USUAL_ROWS_LISTED: usize = 3;
 const USUAL_ROWS: usize = 16;
 
-/// What a vector of a matrix of so many bytes or fewer costs with vector instructions, in eighths of a step: as long as the caches near
-/// the core hold it, as long as some cache does, and beyond. (Measured with AMD EPYC and Zen 5; twice as much with an Intel Xeon.)
-const VECTOR_COSTS: [(usize, usize); 3] = [(2 << 20, 5), (16 << 20, 10), (usize::MAX, 14)];
-
-/// The same in the nearest cache, with AVX-512.
-const NEAREST: (usize, usize) = (48 << 10, 3);
-
-/// Without vector instructions, wherever the matrix is.
-const SCALAR_COST: usize = 20;
+/// Most bytes of a matrix that the nearest cache holds, those near the core, and some cache.
+const NEAREST: usize = 48 << 10;
+const NEAR: usize = 2 << 20;
+const FAR: usize = 16 << 20;
 
 /// How many times as long a vector takes in the sieve. (Measured with 285 to 3,000 labels.)
 const SIEVE_FACTOR: usize = 3;
@@ -77,8 +72,8 @@ const LISTED_SHARE: usize = 8;
 const EASY: usize = 8;
 const SHORT_SHARE: usize = 12;
 
-/// With a matrix and one path, the funnel is tried only if the fallback usually takes as long as so many easy positions. It is then
-/// expected to read one row in so many.
+/// With a matrix and one path, the funnel is tried only if the fallback usually takes as long as so many easy positions. The fallback is
+/// then expected to read one row in so many.
 const WORTH_A_TRY: usize = 16;
 const ROWS_EXPECTED: usize = 6;
 
@@ -193,12 +188,15 @@ impl Facts {
         }
     }
 
-    /// What a vector of a matrix of so many bytes costs, read one after the other, in eighths of a step.
+    /// What a vector of a matrix of so many bytes costs, read one after the other, in eighths of a step. (Measured with AMD EPYC and
+    /// Zen 5; twice as much with an Intel Xeon.)
     fn vector_cost(&self, bytes: usize) -> usize {
-        match self.level {
-            Level::Scalar => SCALAR_COST,
-            Level::Avx512 if bytes <= NEAREST.0 => NEAREST.1,
-            _ => VECTOR_COSTS.iter().find(|&&(most, _)| bytes <= most).map_or(0, |&(_, cost)| cost),
+        match (self.level, bytes) {
+            (Level::Scalar, _) => 20,
+            (Level::Avx512, ..=NEAREST) => 3,
+            (_, ..=NEAR) => 5,
+            (_, ..=FAR) => 10,
+            _ => 14,
         }
     }
 
@@ -293,8 +291,7 @@ impl Facts {
     /// Whether trying the funnel in vain would not be felt much, if something else costs this much.
     fn is_worth_a_try(&self, cost: Alternative) -> bool {
         let usual = cost.cost(self.labels / ROWS_EXPECTED).saturating_mul(self.positions.saturating_sub(1));
-        let is_short = usual < WORTH_A_TRY * funnel::least_cost(self.labels);
-        self.k > 1 || self.matrix_bytes.is_none() || !is_short
+        self.k > 1 || self.matrix_bytes.is_none() || usual >= WORTH_A_TRY * funnel::least_cost(self.labels)
     }
 
     /// Whether the funnel may pay off, if something else costs this much.
@@ -519,8 +516,8 @@ impl Plan {
             };
             let (left, most) = (left.max(share), most.max(left).max(share));
             let looks = (2 * share / funnel::cost_of_look(facts.labels)).clamp(looks, MOST_LOOKS);
-            // What the fallback costs at least, it seldom costs: twice that is usual.
-            let each = cost.least.saturating_mul(2);
+            // What the fallback costs at least, it seldom costs: twice that is usual, unless it costs the same everywhere.
+            let each = cost.least.saturating_mul(2).min(cost.most);
             Budget::new(left, cost, most, Some(looks)).with_each(each).for_several(later, ways)
         };
         Plan { facts, first: funnel.then_some(Engine::Funnel), fallback, budget }
@@ -594,7 +591,7 @@ impl fmt::Display for Plan {
                 let share = match exceptions {
                     None => "a third of what",
                     Some(_) if self.facts.base_forbidden => "an eighth of what",
-                    Some(_) => "twice what",
+                    Some(_) => "up to twice what",
                 };
                 writeln!(
                     f,

@@ -5,11 +5,13 @@
 //! value[b]  = max over the labels p opened before of  alpha[p] + the largest edge from p into the block
 //! bound[b]  = max(value[b], floor before)
 //! matters   = all b with  bound[b] + the largest node + way out of a label of the block >= floor
-//! rest      = max over all others of  bound[b] + the largest node score of the block
+//! read      = for each of these, all p whose part of value[b] leads to as much, too
+//! rest      = max over all others (b, or p in b) of  bound[b], or the part of p,  + the largest node score of the block
 //! ```
 //!
 //! The sums that decide which blocks matter are not added in the judge's order, so they are compared with a slack ([`slack_of`]); labels are then
-//! selected from these blocks by sums that are.
+//! selected from these blocks by sums that are. The value of a selected label may lack a way in from a label `p` that was not read there: it
+//! misses the floor, and the rest covers it.
 //! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores and of the
 //! ways out, which stay in the nearest cache, a few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
 //! **When not.** Few blocks, many opened labels before, rows that are not stored, or, for the first floor, labels that
@@ -22,10 +24,13 @@ use crate::decode::Tally;
 use crate::kernel::{ByBlock, Float, LANES, MOST_BLOCKS, MOST_ORIGINS, Origin, Targets, padded};
 use crate::lattice::{Blocks, EdgeScores, LEAST_BY_LABEL, Lattice};
 
-/// Usually no more labels are opened before, and hardly ever more than some: writing places for all that may be would take longer than
-/// the rest of the preparation.
+/// Usually no more labels are opened before than the first number, and hardly ever more than the second: writing places for all that may
+/// be would take longer than the rest of the preparation.
 const FEW_ORIGINS: usize = 3;
 const SOME_ORIGINS: usize = 24;
+
+/// Finding out whether one of several origins can lead to enough in a block.
+const CHOICE_COST: usize = 1;
 
 /// Whether positions of so many labels are looked at block by block, where edges allow that. With fewer, reading all of them takes less
 /// time than choosing. (Measured with lattices of taggers: five blocks were slower by a tenth, seven as fast, twelve faster by a tenth.)
@@ -44,6 +49,16 @@ pub(super) fn slack_of<S: Float>(lattice: &Lattice<'_, S>) -> S {
 }
 
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
+    /// Whether the position after `t` is looked at block by block, if so many labels are about to be opened at `t`.
+    pub(super) fn reads_by_block_after(&self, t: usize, fresh: usize) -> bool {
+        let opened = self.memory.layers.layer(t).opened as usize + fresh;
+        let Some(first) = self.memory.fresh.first().filter(|_| !self.is_last(t)) else { return true };
+        opened <= MOST_ORIGINS
+            && looks_by_block(self.lattice.labels())
+            && self.sure_way_out(t + 1).is_some()
+            && self.edges.row_in_blocks(t + 1, first.label as usize).is_some()
+    }
+
     /// As [`Search::look`]; nothing if that has to look at all labels.
     pub(super) fn look_by_block(
         &mut self,
@@ -106,8 +121,9 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             self.tally.edges(edges);
         }
         let passes = PASS_COST * (labels + read).div_ceil(LANES) + ROW_COST * edges.div_ceil(LANES);
+        let choices = if opened > 1 { CHOICE_COST * opened * (1 + read / blocks.width) } else { 0 };
         let selected = LABEL_COST * self.memory.selected.len();
-        self.spend(LOOK_COST + passes + selected)?;
+        self.spend(LOOK_COST + passes + choices + selected)?;
         // Where the block that promises most holds nothing, all labels must be looked at.
         Ok((floor.is_some() || !reached.is_forbidden()).then_some(Found { floor: reached, rest, source }))
     }

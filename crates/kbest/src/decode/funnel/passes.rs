@@ -8,21 +8,15 @@
 //! **Cost.** One scan of `L` scores per pass, and one more per opened label before if there are several.
 
 use super::budget::{LABEL_COST, LOOK_COST, PASS_COST, ROW_COST, Stop};
-use super::by_block::looks_by_block;
 use super::layers::Layers;
 use super::search::{Goal, Memory, Search};
 use crate::decode::Tally;
-use crate::kernel::{AlignedVec, Float, LANES, MOST_ORIGINS, argmax};
+use crate::kernel::{AlignedVec, Float, LANES, argmax};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// For up to this many opened labels, all edges are read in vector passes; with more, labels are selected by the
-/// largest edge into each.
-const ROWS_READ: usize = 24;
-
-/// The same for positions of so many labels: more where they are looked at block by block.
-pub(super) fn rows_read(labels: usize) -> usize {
-    if looks_by_block(labels) { MOST_ORIGINS } else { ROWS_READ }
-}
+/// largest edge into each. (A look block by block reads those of more.)
+pub(super) const ROWS_READ: usize = 24;
 
 /// Upper bounds on the values at a position over the opened labels before: `add + row[y]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +25,7 @@ pub(super) enum Source {
     Start,
     /// The edges of the only opened label: exact.
     Only(u32),
-    /// The largest over all opened labels, gathered in `values`: exact. (After a look block by block, only for selected labels.)
+    /// The largest over all opened labels, gathered in `values`: exact. (After a look block by block, only for selected labels, and too small where it misses the floor.)
     Gathered,
     /// The best score with the largest edge into each label.
     Bounded,

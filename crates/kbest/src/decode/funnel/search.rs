@@ -9,7 +9,7 @@ use super::alternative::Alternative;
 use super::budget::{Budget, EDGE_COST, LABEL_COST, Stop};
 use super::by_block::{looks_by_block, slack_of};
 use super::layers::{Entry, Layers, NONE};
-use super::passes::{Found, Source, rows_read};
+use super::passes::{Found, ROWS_READ, Source};
 use super::survey::{Survey, survey};
 use super::ways_in::Candidate;
 use crate::decode::{Decoded, Tally};
@@ -273,18 +273,18 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Opens the labels prepared for a job.
     pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
-        let computes = !self.is_last(job.t) && self.computes_edges(job.t + 1);
+        let many = self.memory.fresh.len();
+        // Where labels are compared one by one, the best ones settle the matter.
+        let sorts = self.ways_back
+            || !self.is_last(job.t) && self.computes_edges(job.t + 1)
+            || many > ROWS_READ && !self.reads_by_block_after(job.t, many);
         let Memory { layers, fresh, selected, .. } = &mut *self.memory;
         if self.tally.traces() {
             selected.iter().for_each(|&y| self.tally.pruned(job.t, y)); // opening takes it back
         }
         self.tally.opened_each(job.t, fresh.iter().map(|entry| entry.label));
         match job.goal {
-            Goal::Any => {
-                // Where labels are compared one by one, the best ones settle the matter.
-                let sorts = self.ways_back || fresh.len() > rows_read(self.lattice.labels()) || computes;
-                layers.lower(job.t, fresh, sorts, job.floor, rest);
-            }
+            Goal::Any => layers.lower(job.t, fresh, sorts, job.floor, rest),
             Goal::Label(after) => layers.open_toward(job.t, fresh, after, job.floor, rest),
         }
         fresh.clear();

@@ -8,6 +8,7 @@
 //! floor    = max over y of value[y],  plus what a label usually gains on the way out
 //! may      = number of labels y with  max(value[y], least edge + node[y]) + way_out[y] >= floor
 //! blocked  = number of those that the likely label cannot lead to
+//! ways out = share of all labels that it can lead to, if some are blocked
 //! ```
 //!
 //! **Why.** On lattices of forty families and 40 to 1,500 labels, `may` is close to the number of labels opened per
@@ -94,10 +95,11 @@ pub(super) fn survey<S: Float, E: EdgeScores<S>>(
     let each = |sum: usize| sum as f64 / looked.max(1) as f64;
     let ways_out = least_open as f64 / labels as f64;
     let cost = likely_cost(labels, each(may), each(blocked), ways_out);
-    Survey { looked, rows: rows.checked_div(looked).unwrap_or(0), cost }
+    Survey { looked, rows: rows / looked.max(1), cost }
 }
 
-/// With more labels than this that may reach the floor, positions before them are opened again and again.
+/// With up to so many labels that may reach the floor, looking at them is nearly all that a position costs; with more, positions before it are
+/// opened again and again.
 const FEW: f64 = 10.0;
 
 /// The cost of a position if so many labels of each may reach the floor, so many of them blocked, and labels lead to this share of all others
@@ -106,7 +108,7 @@ fn likely_cost(labels: usize, may: f64, blocked: f64, ways_out: f64) -> usize {
     let (vectors, all) = (labels.div_ceil(LANES) as f64, labels as f64);
     let passes = if looks_by_block(labels) { 145.0 + vectors } else { 45.0 + 4.0 * vectors };
     let selected = may * (45.0 + vectors / 2.0);
-    // Few labels before are all compared; with many, the best ones soon settle the matter.
+    // With very many labels, the best of those before them soon settle the matter.
     let comparisons = may * (10.0 * (may - FEW).max(0.0)).min(125.0 + 1.5 * all);
     // Where labels lead to few others, those before the position lead to none that is needed, either.
     let in_vain = (0.25 / ways_out.max(0.5 / all).powi(2)).max(1.0);

@@ -161,19 +161,6 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         self.memory.layers.best_way_in(self.edges, t, y, looked)
     }
 
-    /// The same if a pass over all labels has found its value. The entry is left for later, if there is a choice.
-    #[inline(always)]
-    fn known_way_in(&self, t: usize, y: usize, source: Source, looked: &mut usize) -> (S, u32) {
-        match source {
-            Source::Only(index) => {
-                *looked += 1;
-                let only = self.memory.layers.entry(index);
-                (only.alpha + self.edges.get(t, only.label as usize, y), index)
-            }
-            _ => (self.memory.values[t % 2][y], LATER),
-        }
-    }
-
     /// Whether no label that is not opened before `t` leads to as much as `value` at label `y`. A look at them tells, and opens none.
     #[cold]
     fn has_no_rival(&mut self, t: usize, y: u32, value: S) -> Result<bool, Stop> {
@@ -242,9 +229,13 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// Whether a label of position `t` that a pass has selected surely leads to less than `value` at the label `after`.
     fn leads_below(&self, t: usize, p: usize, source: Source, after: usize, value: S) -> bool {
-        let (value_before, _) = match source {
-            Source::Start => self.best_way_in(t, p, &mut 0),
-            Source::Only(_) | Source::Gathered => self.known_way_in(t, p, source, &mut 0),
+        let value_before = match source {
+            Source::Start => self.best_way_in(t, p, &mut 0).0,
+            Source::Only(index) => {
+                let only = self.memory.layers.entry(index);
+                only.alpha + self.edges.get(t, only.label as usize, p)
+            }
+            Source::Gathered => self.memory.values[t % 2][p],
             Source::Bounded => return false, // nothing but a bound is known
         };
         let at_most = value_before.larger(self.memory.layers.floor_before(t));
@@ -304,7 +295,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let magnitude = [floor, way_out, node_scores[y], useful].map(|score| score.to_f64().abs());
             let further = useful - S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude.iter().sum::<f64>());
             if value.is_forbidden() {
-                // No opened label leads to it, so it has few ways in: opening all labels that far would open many in
+                // No opened label leads to it, or none that leads to enough in its block, so it has few ways in: opening all labels that far would open many in
                 // vain.
                 let floor = if further < below { further } else { value };
                 self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor });
