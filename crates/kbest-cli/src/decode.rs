@@ -168,7 +168,7 @@ fn decode<S: Scores>(
     let progress = Progress::new(lattices.len(), scrolling);
     let mut failed = 0;
     let worker = || {
-        let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::new() };
+        let mut scratch = if arguments.counters { Scratch::counting() } else { Scratch::planned() };
         let (mut answer, mut sums) = (Decoded::default(), MarginalScratch::new());
         let lattices = &lattices;
         move |item: usize| {

@@ -17,7 +17,7 @@ pub(crate) struct Memory<S: Float> {
 
 impl<S: Float> Default for Memory<S> {
     fn default() -> Self {
-        Memory { scratch: Scratch::learning(), marginals: MarginalScratch::default() }
+        Memory { scratch: Scratch::new(), marginals: MarginalScratch::default() }
     }
 }
 

@@ -73,8 +73,8 @@ pub(crate) struct Contender<S> {
     pub(crate) decoder: Decoder,
     /// Number of paths requested.
     pub(crate) k: usize,
-    /// Whether `auto` may learn from one sequence to the next.
-    pub(crate) learning: bool,
+    /// Whether `auto` goes by its plan alone, and does not learn from one sequence to the next.
+    pub(crate) planned: bool,
     /// It has no later rounds if it takes more than this many times as long as the fastest, and too long for that to be chance.
     pub(crate) hopeless: f64,
     pub(crate) times: Times,
@@ -91,7 +91,7 @@ impl<S> Contender<S> {
             name,
             decoder,
             k,
-            learning: true,
+            planned: false,
             hopeless: f64::INFINITY,
             times,
             answers: vec![],
@@ -148,7 +148,7 @@ pub(crate) fn measure<S: Float>(
             let contender = &mut contenders[(round + turn) % count];
             if !contender.times.limited && !contender.is_hopeless(fastest) {
                 progress.say(&contender.name);
-                scratch.learning = contender.learning;
+                scratch.planned = contender.planned;
                 contender.round(lattices, round, plan.limit, &mut scratch, &mut answer)?;
             }
             progress.step();

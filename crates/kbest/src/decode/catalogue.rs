@@ -230,7 +230,7 @@ impl fmt::Display for Decoder {
 }
 
 impl<S: Float> Scratch<S> {
-    /// Empty working memory, without counting.
+    /// Empty working memory, without counting; `auto` learns from the sequences decoded with it, unless it is [planned](Self::planned).
     pub fn new() -> Self {
         Self::default()
     }
@@ -240,9 +240,9 @@ impl<S: Float> Scratch<S> {
         Scratch { counting: true, ..Self::default() }
     }
 
-    /// Empty working memory for many sequences, from which `auto` [learns](Self#structfield.learning).
-    pub fn learning() -> Self {
-        Scratch { learning: true, ..Self::default() }
+    /// Empty working memory with which `auto` learns nothing, but goes by its [plan](Self#structfield.planned) alone.
+    pub fn planned() -> Self {
+        Scratch { planned: true, ..Self::default() }
     }
 
     /// Empty working memory that counts the work and keeps a [trace](super::Trace) of it.

@@ -108,10 +108,10 @@ macro_rules! decoders {
             pub counting: bool,
             /// Keep which vertices are opened ([`super::Trace`]) while decoding, and count.
             pub tracing: bool,
-            /// Let [`super::Auto`] learn from the time that sequences take which of its engines is fastest on others like
-            /// them: for many sequences with the same edges. The paths are the same; which engine finds them
-            /// may then differ from run to run. Of no effect while counting or tracing.
-            pub learning: bool,
+            /// Let [`super::Auto`] choose by its plan alone, so that the same engine answers in every run. Otherwise it also learns from
+            /// the time that sequences take which of its engines is fastest on others like them, with the same edges. The paths are the
+            /// same. While counting or tracing, nothing is learned, either.
+            pub planned: bool,
             pub(crate) experience: super::auto::Experience,
             $($(pub(crate) $module: super::$module::Memory<S>,)?)+
         }

@@ -93,8 +93,9 @@ impl Kept {
         Kept { places: [0; MOST_ORIGINS], count: 0 }
     }
 
-    /// Those of the origins that may lead to a label of block `b` which reaches the threshold, and those that lead to its largest bound;
-    /// returns a bound on the values of the others.
+    /// Those of the origins that may lead to a label of block `b` which reaches the threshold, and those that lead to its largest bound, so that
+    /// a block that matters only for `least` has values, too (a forbidden one is taken for a label with few ways in); returns a bound on the
+    /// values of the others.
     #[inline(always)]
     fn choose<S: Score>(
         &mut self,
@@ -242,8 +243,8 @@ pub(super) mod vector {
         }
     }
 
-    /// In so few blocks, labels are written one by one, and the processor guesses how many there are, and goes on before it has the edges.
-    /// In more of them the guess is wrong too often.
+    /// After a single origin, labels are written one by one in up to so many blocks: the processor guesses how many there are, and goes on
+    /// before it has the edges. In more blocks the guess is wrong too often.
     const FEW_BLOCKS: u32 = 2;
 
     /// Vectors that are looked at together. Every block but the last consists of so many vectors, or a multiple.
@@ -371,7 +372,8 @@ pub(super) mod vector {
     /// at least `lowest`; returns the largest scores of the others, by lane.
     ///
     /// # Safety
-    /// The labels must exist in all rows (of origins; node, way out) and among the values, and there must be room for them, and for `MOST_LANES` places more, at `next`.
+    /// The CPU must have the vector's instructions. The labels, and a vector of them before the last one's end, must exist in all rows (of origins;
+    /// node, way out) and among the values, and there must be room for them, and for `MOST_LANES` places more, at `next`.
     #[inline(always)]
     unsafe fn select_in_block<'a, V: Vector, const FEW: bool>(
         origins: impl Iterator<Item = &'a Origin<'a, V::Element>> + Clone,

@@ -105,7 +105,7 @@ impl<M: Scorer> Tagger<M> {
             threads: 1,
             constraint: None,
             memory: M::Memory::default(),
-            scratch: Scratch::learning(),
+            scratch: Scratch::new(),
             tagged: Tagged::default(),
         }
     }

@@ -117,8 +117,8 @@ fn little_is_spent_where_most_pairs_are_forbidden() {
     let sparse = ViterbiSparse.decode(&lattice, &mut Scratch::counting()).unwrap();
     assert_eq!((auto.decoder, &auto.paths), ("viterbi-sparse", &sparse.paths));
     let [auto, sparse] = [auto, sparse].map(|answer| answer.counters.unwrap());
-    // One position has 42,000, read one by one; the funnel reads whole blocks of a row, many at once.
-    assert!(auto.edges <= sparse.edges + 21_000, "{auto:?}, {sparse:?}");
+    // One position has 42,000, read one by one. What the funnel reads is counted, too, though it reads sixteen at a time.
+    assert!(auto.edges <= sparse.edges + 16_000, "{auto:?}, {sparse:?}");
 }
 
 /// Where at most twice as many paths are possible as are wanted, nothing is tried; otherwise it is.
@@ -183,12 +183,11 @@ fn the_plan_of_few_edges_is_what_is_run() {
             Edges::per_position(vec![list(), list()]).unwrap(),
             classes,
         ];
-        for (edges, learning) in shapes.iter().flat_map(|edges| [(edges, false), (edges, true)]) {
+        for (edges, is_planned) in shapes.iter().flat_map(|edges| [(edges, true), (edges, false)]) {
             let nodes = (0..3 * labels).map(|i| (i * 7 % 5) as f32).collect::<Vec<_>>();
             let lattice = Lattice::new(nodes, edges).unwrap();
             let plan = Auto::default().plan(&lattice, 1);
-            let mut scratch = Scratch::new();
-            scratch.learning = learning;
+            let mut scratch = if is_planned { Scratch::planned() } else { Scratch::new() };
             let _unknown = Auto::default().decode(&lattice, &mut scratch).unwrap();
             let answer = Auto::default().decode(&lattice, &mut scratch).unwrap();
             let planned = [plan.first.map_or("", Engine::name), plan.fallback.name()];
@@ -239,7 +238,7 @@ fn what_it_learns_changes_no_answer() {
     let (from, to): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
     let listed = Edges::sparse(labels, 0.0, &from, &to, &scores(from.len(), 1.0)).unwrap();
     let forbidden = Edges::sparse(labels, f32::NEG_INFINITY, &from, &to, &scores(from.len(), 1.0)).unwrap();
-    let mut learning = Scratch::learning();
+    let mut learning = Scratch::new();
     for round in 0..3 {
         for edges in [&dense, &listed, &forbidden] {
             for i in 0..300 {
@@ -265,7 +264,7 @@ fn what_it_learns_changes_no_answer() {
 #[test]
 fn what_it_learns_changes_no_list_of_paths() {
     let mut random = Random::new(12);
-    let mut learning = Scratch::learning();
+    let mut learning = Scratch::new();
     let mut unplanned = 0;
     for (labels, rare) in [(6, 9), (40, 9), (40, 2)] {
         let mut whole = |count: usize, size: usize, rare: usize| -> Vec<f32> {
@@ -288,7 +287,8 @@ fn what_it_learns_changes_no_list_of_paths() {
                 match (found, expected) {
                     (Ok(found), Ok(expected)) => {
                         assert_eq!(found.paths, expected.paths, "{labels} labels, k = {k}, {i}");
-                        let planned = Auto::default().decode_kbest(&lattice, k, &mut Scratch::new()).unwrap();
+                        let planned =
+                            Auto::default().decode_kbest(&lattice, k, &mut Scratch::planned()).unwrap();
                         unplanned += usize::from(found.decoder != planned.decoder);
                     }
                     (found, expected) => assert_eq!(found.err(), expected.err(), "{labels} labels, {i}"),

@@ -276,7 +276,7 @@ fn contenders(edges: &Edges<f32>, k: usize) -> Vec<Contender<f32>> {
         });
     }
     let contender = |(name, decoder): (&str, Decoder)| Contender {
-        learning: name != PLANNED,
+        planned: name == PLANNED,
         hopeless: if [AUTO, PLANNED].contains(&name) { f64::INFINITY } else { HOPELESS },
         ..Contender::new(name.to_owned(), decoder, k)
     };

@@ -7,13 +7,13 @@
 //! from one processor to the next, and on short sequences even the look ahead that it relies on takes a tenth of the time.
 //! **Cost.** Trying is paid from an account into which every sequence pays one twenty-fifth of its time at first, and far less later on; the
 //! clock is read so rarely that it takes one two-hundredth. Memory: that of every engine tried. **When not.** Single sequences, and whoever wants the same decoder to answer
-//! every time ([`crate::Scratch::learning`]): which way was fastest depends on the clock. The paths do not.
+//! every time ([`crate::Scratch::planned`]): which way was fastest depends on the clock. The paths do not.
 
 use super::plan::STEP;
 use super::{Engines, Facts, Plan};
 use crate::decode::ForwardPass;
 use crate::kernel::Float;
-use crate::lattice::Lattice;
+use crate::lattice::{Lattice, Shape};
 
 /// A way to decode a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +84,12 @@ const USUAL_LABELS: usize = 32;
 /// A sequence that takes so many times as long as others counts as if it took only that.
 const LONGEST: f64 = 3.0;
 
-/// An estimate is the mean of about so many sequences, the latest; those timed together make up at most this share of it.
+/// An estimate is the mean of about so many sequences, the latest. Those timed together make up at most this share of it, and exactly that
+/// if the estimate is more than so many times as much: then whatever slowed down earlier ones is over, say rows that had to be written out
+/// first.
 const MEMORY: f64 = 32.0;
 const MOST_NEW: f64 = 0.5;
+const FAR_FASTER: f64 = 1.5;
 
 /// Another way must be faster than the plan by this factor, because a plan can tell easy sequences from hard ones.
 const CLEARLY: f64 = 0.97;
@@ -95,6 +98,7 @@ const CLEARLY: f64 = 0.97;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     edges: usize, // their address; if others like them are there now, the estimates soon change
+    likeness: (u8, usize), // which shape they have, and roughly how many exceptions, in which others, or changed ones, are unlike them
     labels: usize,
     positions: usize, // rounded up to a power of two
     k: usize,
@@ -105,8 +109,14 @@ impl Key {
     #[inline]
     pub(super) fn of<S: Float>(lattice: &Lattice<'_, S>, k: usize, engines: Engines) -> Self {
         let edges = std::ptr::from_ref(lattice.edges()).addr();
+        let likeness = match lattice.edges().shape() {
+            Shape::Dense(edges) => (0, edges.exceptions().next_power_of_two()),
+            Shape::Sparse(edges) => (1, edges.exceptions().next_power_of_two()),
+            Shape::PerPosition(edges) => (2, edges.matrices().len()),
+            Shape::Callback(_) => (3, 0),
+        };
         let positions = lattice.positions().next_power_of_two();
-        Key { edges, labels: lattice.labels(), positions, k, engines }
+        Key { edges, likeness, labels: lattice.labels(), positions, k, engines }
     }
 }
 
@@ -128,7 +138,9 @@ impl Estimate {
             self.sequences = (self.sequences + sequences).min(MEMORY);
             // Whatever else the machine did at that moment must not count for long.
             let change = nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds;
-            self.nanoseconds += change * (sequences / self.sequences).min(MOST_NEW);
+            let is_far_faster = FAR_FASTER * nanoseconds < self.nanoseconds;
+            let share = if is_far_faster { 1.0 } else { sequences / self.sequences };
+            self.nanoseconds += change * share.min(MOST_NEW);
         }
         self.tried = self.tried.saturating_add(1);
     }
@@ -167,11 +179,13 @@ impl Prospect {
     }
 }
 
-/// The time that some sequences took together.
+/// The time that some sequences took together, and the sum of the times per position of passes that went on where the funnel gave up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     nanoseconds: f64,
     positions: usize,
+    beside: f64,
+    passes: f64, // how many
 }
 
 /// What is known of one kind of sequence. It goes one way for a run of sequences; the last of them is timed, or several are.
@@ -219,15 +233,19 @@ impl Kind {
     /// Takes down how long a sequence took, and the time per position of a pass that went on where the funnel gave up,
     /// and begins the next run if it was the last of its run.
     fn record(&mut self, nanoseconds: f64, positions: usize, beside: Option<(ForwardPass, f64)>) {
-        if let Some((pass, each)) = beside
-            && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
-        {
-            self.estimates[way].add(each, 1.0);
-        }
         self.times.nanoseconds += nanoseconds;
         self.times.positions += positions;
+        if let Some((_, each)) = beside {
+            self.times.beside += each;
+            self.times.passes += 1.0;
+        }
         if self.left == 0 {
-            let Times { nanoseconds, positions } = std::mem::take(&mut self.times);
+            let Times { nanoseconds, positions, beside: sum, passes } = std::mem::take(&mut self.times);
+            if let Some((pass, _)) = beside
+                && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
+            {
+                self.estimates[way].add(sum / passes, passes);
+            }
             self.end_run(nanoseconds / positions as f64, positions as f64 / f64::from(self.timed));
         }
     }
@@ -276,12 +294,17 @@ impl Kind {
     fn share(&self) -> f64 {
         let best = self.estimates[self.best].nanoseconds;
         let is_new = |way: usize| {
-            let Estimate { tried, nanoseconds, sequences } = self.estimates[way];
+            let Estimate { tried, nanoseconds, .. } = self.estimates[way];
             let is_hopeless = tried > 1 && nanoseconds > HOPELESS * best;
-            let is_close = tried > 1 && nanoseconds < CLOSE * best;
-            self.is_promising(way) && (tried < FEW_TIMES && !is_hopeless || is_close && sequences < ENOUGH)
+            self.is_promising(way) && (tried < FEW_TIMES && !is_hopeless || self.is_open_question(way))
         };
         if (0..WAYS.len()).any(is_new) { FIRST_SHARE } else { LATER_SHARE }
+    }
+
+    /// Whether a way is about as fast as the best, as far as the few sequences tell that have been timed.
+    fn is_open_question(&self, way: usize) -> bool {
+        let Estimate { tried, nanoseconds, sequences } = self.estimates[way];
+        tried > 1 && sequences < ENOUGH && nanoseconds < CLOSE * self.estimates[self.best].nanoseconds
     }
 
     /// Another way to try now, and for how many sequences, if there is one that the account can pay for: the one that was
@@ -301,7 +324,8 @@ impl Kind {
         let others = || (0..WAYS.len()).filter(|&way| way != self.best && self.is_promising(way));
         let wanted = others().min_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
         // While an expensive one is saved for, what is known badly is tried again.
-        let known_badly = || others().find(|&way| self.estimates[way].tried == 1 && is_paid(way));
+        let is_known_badly = |way: usize| self.estimates[way].tried == 1 || self.is_open_question(way);
+        let known_badly = || others().find(|&way| is_known_badly(way) && is_paid(way));
         let way = if is_paid(wanted) { wanted } else { known_badly()? };
         Some((way, run(way)))
     }
@@ -394,6 +418,7 @@ impl Experience {
 mod tests {
     use super::*;
     use crate::kernel::Level;
+    use crate::lattice::Edges;
 
     /// Facts of a matrix of so many labels.
     fn facts(labels: usize) -> Facts {
@@ -419,7 +444,8 @@ mod tests {
     }
 
     fn alike(edges: usize, labels: usize) -> Alike {
-        let key = Key { edges, labels, positions: 16, k: 1, engines: Engines::default() };
+        let likeness = (0, labels * labels);
+        let key = Key { edges, likeness, labels, positions: 16, k: 1, engines: Engines::default() };
         Alike { key, facts: facts(labels) }
     }
 
@@ -533,6 +559,24 @@ mod tests {
         assert!(sum < 1.06 * 10_000.0 * costs[PLANNED], "{gone:?}: {sum}");
     }
 
+    /// It may have to write out rows of edges first.
+    #[test]
+    fn a_way_that_is_slow_at_first_gets_its_turn() {
+        let (mut experience, alike) = (Experience::default(), alike(1, 100));
+        let (mut gone, mut tries) = ([0; 5], 0);
+        for _ in 0..10_000 {
+            let choice = experience.choose(alike.key, || alike.facts);
+            let way = WAYS.iter().position(|&way| way == choice.way.unwrap_or(Way::Planned)).unwrap();
+            gone[way] += 1;
+            tries += usize::from(way == FUNNEL && choice.timed);
+            if choice.timed {
+                let funnel = if tries > 4 { 4e3 } else { 3e4 };
+                experience.record([9e3, funnel, 2e4, 1e6, 2e4][way], 10, None);
+            }
+        }
+        assert!(gone[FUNNEL] > 8_000, "{gone:?}");
+    }
+
     #[test]
     fn a_plan_is_left_only_for_something_clearly_faster() {
         let (gone, _) =
@@ -606,6 +650,23 @@ mod tests {
         let several = Alike { key: Key { k: 5, engines, ..one.key }, facts: Facts { k: 5, ..one.facts } };
         let (gone, _) = decode(&mut Experience::default(), several, [9e3, 9e3, 1.0, 1.0, 1.0], 10_000);
         assert_eq!(gone[SIMD..], [0, 0, 0], "{gone:?}");
+    }
+
+    /// Edges may become others in one place: changed while a model is trained, or made anew.
+    #[test]
+    fn edges_with_far_more_exceptions_are_of_another_kind() {
+        let key = |edges: &Edges<f32>| {
+            let lattice = Lattice::new(vec![0.0; 3 * edges.labels()], edges).unwrap();
+            Key { edges: 0, ..Key::of(&lattice, 1, Engines::default()) }
+        };
+        let listed = |exceptions: u32| {
+            let others: Vec<u32> = (0..exceptions).collect();
+            Edges::sparse(100, 0.0, &others, &others, &vec![1.0; others.len()]).unwrap()
+        };
+        assert_eq!(key(&listed(9)), key(&listed(10)));
+        assert_ne!(key(&listed(9)), key(&listed(20)));
+        let computed = Edges::callback(100, |_, _, _| 0.0, |_| 0.0, 0.0).unwrap();
+        assert_ne!(key(&listed(0)), key(&computed));
     }
 
     /// What was learned is unlearned when sequences become different.

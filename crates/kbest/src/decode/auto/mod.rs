@@ -4,8 +4,8 @@
 //! which can [`Plan::explain`] itself), tries the funnel on a budget where that can pay off, and falls back to a
 //! Viterbi whose time does not depend on the scores. **Why.** No single decoder is best everywhere, and none should
 //! cost much where it is not the best. **Cost.** That of the better engine, plus a few per cent where nothing can be
-//! pruned. **Many sequences.** With [`crate::Scratch::learning`] it also learns from the clock which engine is fastest
-//! ([`experience`]).
+//! pruned. **Many sequences.** From those with the same edges it also learns, by the clock, which engine is fastest
+//! ([`experience`]), unless [`crate::Scratch::planned`] forbids that.
 
 mod experience;
 mod plan;
@@ -82,8 +82,8 @@ impl Auto {
 
 impl Algorithm for Auto {
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
-        let Scratch { learning, counting, tracing, .. } = *job.scratch;
-        let learning = learning && !counting && !tracing;
+        let Scratch { planned, counting, tracing, .. } = *job.scratch;
+        let learning = !planned && !counting && !tracing;
         if job.k == 1
             && self.engines.read_tiny()
             && let Some(engine) = Plan::tiny(job.lattice, learning)

@@ -15,7 +15,7 @@ use std::fmt;
 /// Costs are counted in steps of about so many nanoseconds.
 pub(super) const STEP: f64 = 0.8;
 
-/// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with long vectors, with others, and
+/// Below this many labels, reading all edges of a matrix is faster than leaving out some of them: with AVX-512, with other vectors, and
 /// without.
 const FEW_LABELS_AVX512: usize = 96;
 const FEW_LABELS: usize = 64;
@@ -45,7 +45,7 @@ const MANY_PATHS: usize = 16;
 /// longer it is, and a forward pass is cheap. (Measured with 1,000 positions of 3 and 40 labels, not between 25 and that.)
 const LONG: usize = 256;
 
-/// One row in this many usually matters, of a list and of a matrix. (The sieve is hardly ever slower than reading all of a matrix.)
+/// One row in this many usually matters, of a list and of a matrix.
 const USUAL_ROWS_LISTED: usize = 3;
 const USUAL_ROWS: usize = 16;
 
@@ -241,7 +241,7 @@ impl Facts {
                 Alternative { least, per_row: each.saturating_add(2), most }
             }),
             ForwardPass::Sieve => {
-                // With fewer labels than that, the plan leaves it out, but it may turn out to be faster.
+                // With fewer labels than `few_labels`, plans leave it out, but it may turn out to be faster.
                 let few = self.few_labels().min(FEW_LABELS);
                 self.matrix_bytes.filter(|_| self.labels >= few).map(|bytes| {
                     let most = self.simd_steps() + self.simd_steps() / 16;

@@ -28,7 +28,7 @@ pub(crate) struct Budget {
     pub(crate) left: usize,
     /// What else could be done.
     pub(crate) alternative: Alternative,
-    /// What is added for every position, once it is opened: at first, the least that the alternative costs.
+    /// What is added for every position, once it is opened: by default the least that the alternative costs.
     pub(crate) each: usize,
     /// Never more than this is available before all positions are opened.
     pub(crate) most: usize,

@@ -5,13 +5,13 @@
 //! value[b]  = max over the labels p opened before of  alpha[p] + the largest edge from p into the block
 //! bound[b]  = max(value[b], floor before)
 //! matters   = all b with  bound[b] + the largest node + way out of a label of the block >= floor
-//! read      = for each of these, all p whose part of value[b] leads to as much, too
+//! read      = for each of these, all p whose part of value[b] is the largest, or leads to as much, too
 //! rest      = max over all others (b, or p in b) of  bound[b], or the part of p,  + the largest node score of the block
 //! ```
 //!
 //! The sums that decide which blocks matter are not added in the judge's order, so they are compared with a slack ([`slack_of`]); labels are then
-//! selected from these blocks by sums that are. The value of a selected label may lack a way in from a label `p` that was not read there: it
-//! misses the floor, and the rest covers it.
+//! selected from these blocks by sums that are. The value of a selected label may lack a way in from a label `p` that was not read there. That
+//! way misses the floor, and the rest bounds it.
 //! The first floor is what the best label of the most promising block is sure to reach. **Cost.** One scan of the node scores and of the
 //! ways out, which stay in the nearest cache, a few operations on bounds by block, and one pass per block that matters; with the edges of trained models two to six of thirty do.
 //! **When not.** Few blocks, many opened labels before, rows that are not stored, or, for the first floor, labels that
@@ -52,7 +52,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// Whether the position after `t` is looked at block by block, if so many labels are about to be opened at `t`.
     pub(super) fn reads_by_block_after(&self, t: usize, fresh: usize) -> bool {
         let opened = self.memory.layers.layer(t).opened as usize + fresh;
-        let Some(first) = self.memory.fresh.first().filter(|_| !self.is_last(t)) else { return true };
+        if self.is_last(t) {
+            return true; // nothing is looked at
+        }
+        let Some(first) = self.memory.fresh.first() else { return true };
         opened <= MOST_ORIGINS
             && looks_by_block(self.lattice.labels())
             && self.sure_way_out(t + 1).is_some()

@@ -15,7 +15,7 @@ use crate::kernel::{AlignedVec, Float, LANES, argmax};
 use crate::lattice::{EdgeScores, Lattice, PerLabel};
 
 /// For up to this many opened labels, all edges are read in vector passes; with more, labels are selected by the
-/// largest edge into each. (A look block by block reads those of more.)
+/// largest edge into each. (A look block by block reads the edges of up to `MOST_ORIGINS`.)
 pub(super) const ROWS_READ: usize = 24;
 
 /// Upper bounds on the values at a position over the opened labels before: `add + row[y]`.
@@ -25,7 +25,8 @@ pub(super) enum Source {
     Start,
     /// The edges of the only opened label: exact.
     Only(u32),
-    /// The largest over all opened labels, gathered in `values`: exact. (After a look block by block, only for selected labels, and too small where it misses the floor.)
+    /// The largest over all opened labels, gathered in `values`: exact. (After a look block by block, only for selected labels, and too
+    /// small where it misses the floor.)
     Gathered,
     /// The best score with the largest edge into each label.
     Bounded,
@@ -135,7 +136,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         let mut looked = 0;
         let (value, _) = self.best_way_in(t, likely, &mut looked);
         self.tally.edges(looked);
-        Ok(self.surely_reaches(t).reach(value, likely))
+        Ok(self.sure_reach(t).reach(value, likely))
     }
 
     /// What every label is sure to gain on the way out, if all have one.

@@ -275,9 +275,10 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     pub(super) fn commit(&mut self, job: Job<S>, rest: S) {
         let many = self.memory.fresh.len();
         // Where labels are compared one by one, the best ones settle the matter.
-        let sorts = self.ways_back
-            || !self.is_last(job.t) && self.computes_edges(job.t + 1)
-            || many > ROWS_READ && !self.reads_by_block_after(job.t, many);
+        let sorts = job.goal == Goal::Any
+            && (self.ways_back
+                || !self.is_last(job.t) && self.computes_edges(job.t + 1)
+                || many > ROWS_READ && !self.reads_by_block_after(job.t, many));
         let Memory { layers, fresh, selected, .. } = &mut *self.memory;
         if self.tally.traces() {
             selected.iter().for_each(|&y| self.tally.pruned(job.t, y)); // opening takes it back

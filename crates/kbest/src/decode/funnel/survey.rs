@@ -8,7 +8,7 @@
 //! floor    = max over y of value[y],  plus what a label usually gains on the way out
 //! may      = number of labels y with  max(value[y], least edge + node[y]) + way_out[y] >= floor
 //! blocked  = number of those that the likely label cannot lead to
-//! ways out = share of all labels that it can lead to, if some are blocked
+//! ways out = share of all labels that it can lead to, the least of all positions at which some are blocked
 //! ```
 //!
 //! **Why.** On lattices of forty families and 40 to 1,500 labels, `may` is close to the number of labels opened per
@@ -110,7 +110,7 @@ fn likely_cost(labels: usize, may: f64, blocked: f64, ways_out: f64) -> usize {
     let selected = may * (45.0 + vectors / 2.0);
     // With very many labels, the best of those before them soon settle the matter.
     let comparisons = may * (10.0 * (may - FEW).max(0.0)).min(125.0 + 1.5 * all);
-    // Where labels lead to few others, those before the position lead to none that is needed, either.
+    // Where labels lead to few others, going back mostly opens labels that do not help.
     let in_vain = (0.25 / ways_out.max(0.5 / all).powi(2)).max(1.0);
     let sent_back = blocked * (blocked + 1.0) / 2.0 * (40.0 + all / 3.0) * in_vain;
     (passes + selected + comparisons + sent_back) as usize

@@ -24,15 +24,15 @@ pub(super) struct Candidate<S> {
     value: S, // alpha + edge
 }
 
-/// What tells what a label is sure to reach.
+/// Computes what a label is sure to reach.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SurelyReaches<'a, S> {
+pub(super) struct SureReach<'a, S> {
     node_scores: &'a [S],
     ways_out: PerLabel<'a, S>,
     gain: Option<S>, // on the way out of any label that has one; none at the last position
 }
 
-impl<S: Float> SurelyReaches<'_, S> {
+impl<S: Float> SureReach<'_, S> {
     /// What a label with this value is sure to reach.
     #[inline(always)]
     pub(super) fn reach(&self, value: S, y: usize) -> S {
@@ -45,13 +45,13 @@ impl<S: Float> SurelyReaches<'_, S> {
     }
 }
 
-impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
-    /// What labels of a position are sure to reach.
+impl<'l, S: Float, E: EdgeScores<S>, T: Tally> Search<'_, 'l, S, E, T> {
+    /// For the labels of a position.
     #[inline(always)]
-    pub(super) fn surely_reaches(&self, t: usize) -> SurelyReaches<'_, S> {
+    pub(super) fn sure_reach(&self, t: usize) -> SureReach<'l, S> {
         let ways_out = largest_ways_out(self.lattice, self.edges, t);
         let gain = if self.is_last(t) { None } else { Some(self.edges.bounds(t + 1).least_way_out()) };
-        SurelyReaches { node_scores: self.lattice.node_row(t), ways_out, gain }
+        SureReach { node_scores: self.lattice.node_row(t), ways_out, gain }
     }
 
     /// The usual case, in short: opens the only selected label, if only one is opened before it and no other can lead to as much.
@@ -76,7 +76,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         }
         self.tally.edges(1);
         self.spend(EDGE_COST)?;
-        let floor = floor.larger(self.surely_reaches(t).reach(value, y));
+        let floor = floor.larger(self.sure_reach(t).reach(value, y));
         self.tally.opened_each(t, std::iter::once(label));
         self.memory.layers.lower(t, &mut [Entry { label, back, alpha, reach }], false, floor, rest);
         Ok(true)
@@ -103,7 +103,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
         source: Source,
         candidates: &mut Vec<Candidate<S>>,
     ) -> Result<S, Stop> {
-        let surely = self.surely_reaches(t);
+        let surely = self.sure_reach(t);
         let Memory { layers, values, selected, .. } = &*self.memory;
         let mut sure = S::FORBIDDEN;
         let mut add = |label: u32, back: u32, value: S| {
@@ -130,11 +130,11 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// The same, label by label.
     fn weigh_each(&mut self, t: usize, candidates: &mut Vec<Candidate<S>>) -> Result<S, Stop> {
-        let (mut sure, mut looked) = (S::FORBIDDEN, 0);
+        let (surely, mut sure, mut looked) = (self.sure_reach(t), S::FORBIDDEN, 0);
         for i in 0..self.memory.selected.len() {
             let label = self.memory.selected[i];
             let (value, back) = self.best_way_in(t, label as usize, &mut looked);
-            sure = sure.larger(self.surely_reaches(t).reach(value, label as usize));
+            sure = sure.larger(surely.reach(value, label as usize));
             candidates.push(Candidate { label, back, value });
             if EDGE_COST * looked > self.budget.left {
                 self.pay_for(&mut looked)?;
@@ -295,8 +295,7 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
             let magnitude = [floor, way_out, node_scores[y], useful].map(|score| score.to_f64().abs());
             let further = useful - S::from_f64_up(8.0 * S::UNIT_ROUNDOFF * magnitude.iter().sum::<f64>());
             if value.is_forbidden() {
-                // No opened label leads to it, or none that leads to enough in its block, so it has few ways in: opening all labels that far would open many in
-                // vain.
+                // No opened label leads to it, so it has few ways in: opening all labels that far would open many in vain.
                 let floor = if further < below { further } else { value };
                 self.memory.jobs.push(Job { t: t - 1, goal: Goal::Label(label), floor });
                 continue;
