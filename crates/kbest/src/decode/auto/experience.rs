@@ -63,9 +63,10 @@ const MOST_RUNS: f64 = 50.0;
 const CLOCK: f64 = 160.0;
 const CLOCK_SHARE: f64 = 1.0 / 200.0;
 
-/// A way that is tried runs for about this many nanoseconds, and up to 16 of the second half of its sequences are timed: a decoder that has not run
-/// for a while is slow at first.
+/// A way that is tried runs for about this many nanoseconds, longer if it is close to the best, and up to 16 of the second half of its
+/// sequences are timed: a decoder that has not run for a while is slower by a tenth until the processor knows its branches again.
 const WARM_UP: f64 = 40_000.0;
+const LONG_WARM_UP: f64 = 160_000.0;
 
 /// A try counts as at least so many times as slow, or ways that are as fast as the best would be tried all the time.
 const LEAST_PRICE: f64 = 1.25;
@@ -301,10 +302,15 @@ impl Kind {
         if (0..WAYS.len()).any(is_new) { FIRST_SHARE } else { LATER_SHARE }
     }
 
-    /// Whether a way is about as fast as the best, as far as the few sequences tell that have been timed.
+    /// Whether a way is about as fast as the best, as far as is known.
+    fn is_close(&self, way: usize) -> bool {
+        let Estimate { tried, nanoseconds, .. } = self.estimates[way];
+        tried > 1 && nanoseconds < CLOSE * self.estimates[self.best].nanoseconds
+    }
+
+    /// The same, if only few of its sequences have been timed.
     fn is_open_question(&self, way: usize) -> bool {
-        let Estimate { tried, nanoseconds, sequences } = self.estimates[way];
-        tried > 1 && sequences < ENOUGH && nanoseconds < CLOSE * self.estimates[self.best].nanoseconds
+        self.is_close(way) && self.estimates[way].sequences < ENOUGH
     }
 
     /// Another way to try now, and for how many sequences, if there is one that the account can pay for: the one that was
@@ -318,7 +324,8 @@ impl Kind {
         };
         let slower = |way: usize| slower(way).max(LEAST_PRICE);
         let weight = |way: usize| f64::from(self.estimates[way].tried) * slower(way);
-        let run = |way: usize| length_of_run(WARM_UP, whole * slower(way));
+        let warm_up = |way: usize| if self.is_close(way) { LONG_WARM_UP } else { WARM_UP };
+        let run = |way: usize| length_of_run(warm_up(way), whole * slower(way));
         let price = |way: usize| ((slower(way) - 1.0) * whole * f64::from(run(way))).min(most);
         let is_paid = |way: usize| self.account >= price(way);
         let others = || (0..WAYS.len()).filter(|&way| way != self.best && self.is_promising(way));
