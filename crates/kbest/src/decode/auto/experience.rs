@@ -85,11 +85,12 @@ const USUAL_LABELS: usize = 32;
 /// A sequence that takes so many times as long as others counts as if it took only that.
 const LONGEST: f64 = 3.0;
 
-/// An estimate is the mean of about so many sequences, the latest. Those timed together make up at most this share of it, and exactly that
-/// if the estimate is more than so many times as much: then whatever slowed down earlier ones is over, say rows that had to be written out
-/// first.
+/// An estimate is the mean of about so many sequences, the latest; those timed together make up at most this share of it.
 const MEMORY: f64 = 32.0;
 const MOST_NEW: f64 = 0.5;
+
+/// If a try takes so many times less than expected, the mean begins anew, half of it new: whatever slowed down earlier tries is over, say rows of edges
+/// that had to be written out first. (Not for the way that most sequences go: there it is just an easy sequence, and the mean would be too low.)
 const FAR_FASTER: f64 = 1.5;
 
 /// Another way must be faster than the plan by this factor, because a plan can tell easy sequences from hard ones.
@@ -139,11 +140,17 @@ impl Estimate {
             self.sequences = (self.sequences + sequences).min(MEMORY);
             // Whatever else the machine did at that moment must not count for long.
             let change = nanoseconds.min(LONGEST * self.nanoseconds) - self.nanoseconds;
-            let is_far_faster = FAR_FASTER * nanoseconds < self.nanoseconds;
-            let share = if is_far_faster { 1.0 } else { sequences / self.sequences };
-            self.nanoseconds += change * share.min(MOST_NEW);
+            self.nanoseconds += change * (sequences / self.sequences).min(MOST_NEW);
         }
         self.tried = self.tried.saturating_add(1);
+    }
+
+    /// The same for a try.
+    fn add_try(&mut self, nanoseconds: f64, sequences: f64) {
+        if FAR_FASTER * nanoseconds < self.nanoseconds {
+            self.sequences = self.sequences.min(sequences);
+        }
+        self.add(nanoseconds, sequences);
     }
 }
 
@@ -261,7 +268,12 @@ impl Kind {
         } else if self.estimates[self.best].tried > 0 {
             self.account += self.share() * each.min(LONGEST * best) * run; // the first one may have been very slow
         }
-        self.estimates[self.way].add(each, f64::from(self.timed));
+        let estimate = &mut self.estimates[self.way];
+        if tries {
+            estimate.add_try(each, f64::from(self.timed));
+        } else {
+            estimate.add(each, f64::from(self.timed));
+        }
         self.best = self.fastest();
         self.fastest_pass = self.time_of_fastest_pass();
         let whole = self.estimates[self.best].nanoseconds * positions;

@@ -526,9 +526,9 @@ impl Plan {
     /// The engine for one path over edges that are so few that making a plan would take too long: matrices of which every plan
     /// reads all (that of a single label is not worth it), or a list for two or three labels. Larger ones may be worth learning about.
     pub(super) fn tiny<S: Float>(lattice: &Lattice<'_, S>, learning: bool) -> Option<Engine> {
-        let (labels, few) = (lattice.labels(), few_labels(level()));
-        let past = if learning { TINY.min(few) } else { few };
-        if !(2..past).contains(&labels) {
+        let labels = lattice.labels();
+        let is_tiny = || labels < if learning { TINY.min(few_labels(level())) } else { few_labels(level()) };
+        if labels < 2 || labels >= FEW_LABELS_SCALAR && !is_tiny() {
             return None;
         }
         match lattice.edges().shape() {
