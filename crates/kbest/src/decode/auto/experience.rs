@@ -488,14 +488,25 @@ mod tests {
         costs: [f64; 5],
         sequences: usize,
     ) -> ([usize; 5], f64) {
+        decode_by(experience, alike, sequences, |way, _| costs[way])
+    }
+
+    /// The same where costs depend on how many have gone that way.
+    fn decode_by(
+        experience: &mut Experience,
+        alike: Alike,
+        sequences: usize,
+        mut cost: impl FnMut(usize, usize) -> f64,
+    ) -> ([usize; 5], f64) {
         let (mut gone, mut sum) = ([0; 5], 0.0);
         for _ in 0..sequences {
             let choice = experience.choose(alike.key, || alike.facts);
             let way = WAYS.iter().position(|&way| way == choice.way.unwrap_or(Way::Planned)).unwrap();
             gone[way] += 1;
-            sum += costs[way];
+            let cost = cost(way, gone[way]);
+            sum += cost;
             if choice.timed {
-                experience.record(costs[way], 10, None);
+                experience.record(cost, 10, None);
             }
         }
         (gone, sum)
@@ -512,21 +523,11 @@ mod tests {
     #[test]
     fn an_expensive_way_keeps_none_from_being_tried() {
         let (mut experience, alike) = (Experience::default(), alike(1, 10_000));
-        let (mut gone, mut funnels) = ([0; 5], 0);
-        for sequence in 0..4000 {
-            let choice = experience.choose(alike.key, || alike.facts);
-            let way = WAYS.iter().position(|&way| way == choice.way.unwrap_or(Way::Planned)).unwrap();
-            gone[way] += 1;
-            funnels += usize::from(way == FUNNEL);
-            if choice.timed {
-                let cost = [9e4, if funnels > 1 { 6e4 } else { 3e5 }, 1.0, 1.0, 8e6][way];
-                experience.record(cost, 10, None);
-            }
-            if sequence == 400 {
-                assert!(gone[FUNNEL] > 200 && gone[SIEVE] == 0, "{gone:?}");
-            }
-        }
-        assert!(gone[FUNNEL] > 3500 && gone[SIEVE] > 0, "{gone:?}");
+        let cost = |way, gone| [9e4, if gone > 1 { 6e4 } else { 3e5 }, 1.0, 1.0, 8e6][way];
+        let (gone, _) = decode_by(&mut experience, alike, 400, cost);
+        assert!(gone[FUNNEL] > 200 && gone[SIEVE] == 0, "{gone:?}");
+        let (gone, _) = decode_by(&mut experience, alike, 3600, |way, _| cost(way, 2));
+        assert!(gone[FUNNEL] > 3300 && gone[SIEVE] > 0, "{gone:?}");
         assert_eq!(experience.fastest_pass() > 0.0, gone[SIEVE] > 1, "{gone:?}");
     }
 
@@ -581,19 +582,9 @@ mod tests {
     /// It may have to write out rows of edges first.
     #[test]
     fn a_way_that_is_slow_at_first_gets_its_turn() {
-        let (mut experience, alike) = (Experience::default(), alike(1, 100));
-        let (mut gone, mut tries) = ([0; 5], 0);
-        for _ in 0..10_000 {
-            let choice = experience.choose(alike.key, || alike.facts);
-            let way = WAYS.iter().position(|&way| way == choice.way.unwrap_or(Way::Planned)).unwrap();
-            gone[way] += 1;
-            tries += usize::from(way == FUNNEL && choice.timed);
-            if choice.timed {
-                let funnel = if tries > 4 { 4e3 } else { 3e4 };
-                experience.record([9e3, funnel, 2e4, 1e6, 2e4][way], 10, None);
-            }
-        }
-        assert!(gone[FUNNEL] > 8_000, "{gone:?}");
+        let cost = |way, gone| [9e3, if gone > 8 { 4e3 } else { 3e4 }, 2e4, 1e6, 2e4][way];
+        let (gone, _) = decode_by(&mut Experience::default(), alike(1, 100), 10_000, cost);
+        assert!(gone[FUNNEL] > 8_200, "{gone:?}");
     }
 
     #[test]
