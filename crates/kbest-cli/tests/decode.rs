@@ -27,6 +27,15 @@ fn a_line_has_paths_decoder_and_guarantee() {
     assert_eq!(line["counters"]["nodes_at"], serde_json::json!([3, 3]));
 }
 
+/// `auto` is not the name of an answer, even where nothing has to be searched for.
+#[test]
+fn an_empty_sequence_names_a_decoder() {
+    let empty = small().f32("node", &[1, 0, 3], &[]);
+    let output = kbest().arg("decode").write_stdin(empty.bytes()).output().unwrap();
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&line["decoder"], &line["paths"][0]["labels"]), (&"viterbi".into(), &serde_json::json!([])));
+}
+
 #[test]
 fn every_edge_shape() {
     assert_eq!(best(&small()), [(vec![2, 0], 4.5)]);

@@ -70,6 +70,12 @@ macro_rules! decoders {
                 }
             }
 
+            fn name_for_empty(&self) -> &'static str {
+                match self {
+                    $(Decoder::$type(decoder) => decoder.name_for_empty(),)+
+                }
+            }
+
             fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.search(job),)+

@@ -5,7 +5,7 @@ use kbest::decode::{
     Auto, Engine, Engines, Funnel, RecursiveEnumeration, Viterbi, ViterbiSimd, ViterbiSparse,
 };
 use kbest::random::Random;
-use kbest::{Decode, Decoded, Edges, Error, Lattice, Scratch};
+use kbest::{Decode, Decoded, Decoder, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
 
 /// Uninformative scores: the funnel would open nearly everything, and soon gives up.
@@ -220,6 +220,8 @@ fn auto_is_never_the_name_of_an_answer() {
         let lattice = Lattice::new(vec![0.0; positions * 3], &edges).unwrap();
         let answer = Auto::default().decode(&lattice, &mut Scratch::new()).unwrap();
         assert_ne!(answer.decoder, "auto", "{positions} positions");
+        let named = Decoder::by_name("auto").unwrap().decode(&lattice, &mut Scratch::new()).unwrap();
+        assert_ne!(named.decoder, "auto", "{positions} positions, by name");
     }
 }
 
