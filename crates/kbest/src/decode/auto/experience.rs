@@ -192,6 +192,7 @@ impl Prospect {
 struct Times {
     nanoseconds: f64,
     positions: usize,
+    pass: Option<ForwardPass>,
     beside: f64,
     passes: f64, // how many
 }
@@ -243,16 +244,17 @@ impl Kind {
     fn record(&mut self, nanoseconds: f64, positions: usize, beside: Option<(ForwardPass, f64)>) {
         self.times.nanoseconds += nanoseconds;
         self.times.positions += positions;
-        if let Some((_, each)) = beside {
+        if let Some((pass, each)) = beside {
+            self.times.pass = Some(pass); // the same for the whole run
             self.times.beside += each;
             self.times.passes += 1.0;
         }
         if self.left == 0 {
-            let Times { nanoseconds, positions, beside: sum, passes } = std::mem::take(&mut self.times);
-            if let Some((pass, _)) = beside
+            let Times { nanoseconds, positions, pass, beside, passes } = std::mem::take(&mut self.times);
+            if let Some(pass) = pass
                 && let Some(way) = WAYS.iter().position(|&way| way == Way::Pass(pass))
             {
-                self.estimates[way].add(sum / passes, passes);
+                self.estimates[way].add(beside / passes, passes);
             }
             self.end_run(nanoseconds / positions as f64, positions as f64 / f64::from(self.timed));
         }
