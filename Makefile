@@ -9,12 +9,12 @@ KBEST_SOAK ?= 1000000
 # Instruction sets to soak, one after the other; one that the CPU lacks stands for the best that it has.
 LEVELS ?= avx512 avx2 scalar
 FUZZ_SECONDS ?= 60
-# `none` is faster; memory errors could come from kernel/ alone.
+# `none` is faster; memory errors could come from simd/ and memory/ alone.
 FUZZ_SANITIZER ?= address
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 KILLS ?= 1000
 # Cargo features of the library, which must build without any and with each alone.
-FEATURES = text mmap gzip json safetensors bounds
+FEATURES = mmap gzip json safetensors bounds
 
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
@@ -29,7 +29,7 @@ help:
 	@echo "make test-python        the Python package alone: builds the wheel, tests it in a fresh environment"
 	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
 	@echo "make test-cluster       Spark: a cluster of two workers on this machine, parts of which are killed (after test-python)"
-	@echo "make package            build both crates from their packages, as crates.io would"
+	@echo "make package            build all published crates from their packages, as crates.io would"
 	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
 	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder, at every vector LEVELS=$(LEVELS)"
 	@echo "make fuzz    run each of FUZZ_TARGETS for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs cargo-fuzz)"
@@ -42,7 +42,7 @@ help:
 test:
 	$(CARGO) test --workspace
 	KBEST_LEVEL=scalar $(CARGO) test --workspace --lib --test suite # all packages, so that nothing is rebuilt
-	$(CARGO) package -q -p kbest -p kbest-cli --allow-dirty --no-verify # complete and describable; `make package` builds them
+	$(CARGO) package -q -p kbest-core -p kbest -p kbest-cli --allow-dirty --no-verify # complete and describable; `make package` builds them
 	PYTHON=$(PYTHON) scripts/test_pages.sh $${CARGO_TARGET_DIR:-target}/debug/kbest # built by the tests above
 	PYTHON=$(PYTHON) scripts/test_python.sh
 
@@ -59,7 +59,7 @@ test-cluster:
 	scripts/test_cluster.sh
 
 package:
-	$(CARGO) package -p kbest -p kbest-cli --allow-dirty
+	$(CARGO) package -p kbest-core -p kbest -p kbest-cli --allow-dirty
 
 lint:
 	$(CARGO) fmt --all --check
@@ -72,7 +72,7 @@ lint:
 soak:
 	for level in $(LEVELS); do \
 		KBEST_LEVEL=$$level KBEST_SOAK=$(KBEST_SOAK) \
-			$(CARGO) test --release -p kbest --test suite --test segments soak -- --ignored --nocapture || exit 1; \
+			$(CARGO) test --release -p kbest-core --test suite soak -- --ignored --nocapture || exit 1; \
 	done
 
 # The flags of nightly that libFuzzer needs, on the stable compiler.

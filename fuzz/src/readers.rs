@@ -1,7 +1,6 @@
 //! Readers of the library, given arbitrary bytes.
 #![allow(clippy::unwrap_used)] // what is unwrapped here cannot fail, whatever the bytes
 
-use kbest::columns::{Reader, ReaderOptions, TextFormat, Writer};
 use kbest::decode::CATALOGUE;
 use kbest::feature::FeatureSource;
 use kbest::model::import;
@@ -11,6 +10,7 @@ use kbest::segment::{
     Estimate, SEGMENT_CATALOGUE, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScores,
     SegmentScratch,
 };
+use kbest::text::{Reader, ReaderOptions, TextFormat, Writer};
 use kbest::train::{Perceptron, PerceptronOptions, TrainingSet, load_checkpoint};
 use kbest::transition::Transitions;
 use kbest::{
@@ -236,7 +236,7 @@ fn read(data: &[u8], text: &TextFormat) {
 
 /// Columns, separated by blanks and by tabs.
 pub fn columns(data: &[u8]) {
-    use kbest::columns::Separator;
+    use kbest::text::Separator;
     for separator in [Separator::Blanks, Separator::Tab] {
         read(data, &TextFormat { separator, ..TextFormat::default() });
     }
@@ -249,12 +249,12 @@ pub fn conllu(data: &[u8]) {
 
 /// JSON lines.
 pub fn jsonl(data: &[u8]) {
-    read(data, &TextFormat::new(kbest::columns::Format::Jsonl));
+    read(data, &TextFormat::new(kbest::text::Format::Jsonl));
 }
 
 /// CRFsuite's items.
 pub fn items(data: &[u8]) {
-    read(data, &TextFormat::new(kbest::columns::Format::Items));
+    read(data, &TextFormat::new(kbest::text::Format::Items));
 }
 
 /// Scores one after the other, from bytes: mostly small numbers, so that there are ties, and every special one.

@@ -98,7 +98,7 @@ fn run(command: &Command) -> Result<()> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match kbest::kernel::check_level().map_err(Failure::from).and_then(|_| run(&arguments.command)) {
+    match kbest::simd::check_level().map_err(Failure::from).and_then(|_| run(&arguments.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure);

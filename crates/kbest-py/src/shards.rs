@@ -4,7 +4,7 @@ use crate::arrow;
 use crate::error;
 use crate::tagger::PyTagger;
 use crate::train::Job;
-use kbest::columns::TextFormat;
+use kbest::text::TextFormat;
 use kbest::train::shards::{self, FAN, ShardPlan, Sharded, Vocabulary, Workers};
 use kbest::train::{Algorithm, Optimizer, Recipe, Schedule};
 use kbest::{Error, Model, Sequence, Template};

@@ -11,7 +11,7 @@ use kbest::{SegmentTagger, Sequence};
 use std::sync::Arc;
 
 fn main() -> kbest::Result<()> {
-    // Two columns, the token and its line; a segment is a run of one label. `kbest::columns::Reader` reads your own.
+    // Two columns, the token and its line; a segment is a run of one label. `kbest::text::Reader` reads your own.
     let records: Vec<Sequence> = Addresses::new(1, 0).take(1000).collect();
 
     // Lines are in the second column; a lexicon says which texts are cities.

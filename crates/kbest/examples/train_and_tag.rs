@@ -8,7 +8,7 @@ use kbest::{Sequence, Tagger};
 use std::sync::Arc;
 
 fn main() -> kbest::Result<()> {
-    // Labelled sentences of a made-up language with 300 labels; `kbest::columns::Reader` reads your own.
+    // Labelled sentences of a made-up language with 300 labels; `kbest::text::Reader` reads your own.
     let language = Language::new(300, 7)?;
     let sentences: Vec<Sequence> = language.text(0, 12).take(3000).collect();
 

@@ -12,8 +12,8 @@
 //! **Not checked here.** What the values mean: an array that is watched may hold anything, with the right checksums. Its readers
 //! must treat every number as one that may be out of range.
 
-use crate::error::Error;
-use crate::kernel::Blob;
+use crate::memory::Blob;
+use kbest_core::Error;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

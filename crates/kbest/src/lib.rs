@@ -26,9 +26,8 @@
 //!
 //! **You have labelled text**: [`train`] learns a [`Model`] from it, and a [`Tagger`] labels new text with the model.
 //!
-#![cfg_attr(feature = "text", doc = "```")]
-#![cfg_attr(not(feature = "text"), doc = "```ignore")]
-//! use kbest::columns::{Reader, ReaderOptions};
+//! ```
+//! use kbest::text::{Reader, ReaderOptions};
 //! use kbest::feature::{FeatureSource, Preset};
 //! use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 //! use kbest::{Sequence, Tagger};
@@ -55,8 +54,7 @@
 //! **You have a model** of CRFsuite, CRF++ or Wapiti: [`Model::load_any`] reads it, or [`model::import`] from bytes, and a
 //! [`Tagger`] returns the same labels, faster.
 //!
-#![cfg_attr(feature = "text", doc = "```")]
-#![cfg_attr(not(feature = "text"), doc = "```ignore")]
+//! ```
 //! use kbest::{Sequence, Tagger, model::import};
 //! use std::sync::Arc;
 //!
@@ -70,35 +68,14 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 //!
-//! # Decoders
+//! # Scores
 //!
-//! All but `beam` and `prefix-beam` are exact, and all of these return the same path, ties included. Use `auto` unless you know better.
+//! Lattices, decoders, marginals, segments and constraints come from [`kbest_core`], whose front page has the
+//! [table of decoders](kbest_core#decoders). Depend on it alone if you only decode scores: it needs nothing but `thiserror`.
 //!
-//! | decoder | paths | in one line |
-//! |---|---|---|
-//! | [`auto`](decode::Auto) | any | chooses among the others, and says why ([`Plan::explain`](decode::Plan::explain)) |
-//! | [`funnel`](decode::Funnel) | any | ours: reads each node score once, opens only labels that can matter |
-//! | [`viterbi`](decode::Viterbi) | any | the textbook; the reference |
-//! | [`viterbi-simd`](decode::ViterbiSimd) | 1 | every edge, with vector instructions |
-//! | [`viterbi-sparse`](decode::ViterbiSparse) | 1 | a base value and few exceptions |
-//! | [`carpediem`](decode::CarpeDiem) | 1 | strong nodes, weak edges |
-//! | [`staggered`, `staggered-column`](decode::Staggered) | 1 | labels by frequency, doubled where needed |
-//! | [`astar`](decode::Astar) | any | best-first search with a choice of heuristics |
-//! | [`iterative-astar`](decode::IterativeAstar) | 1 | A* on lattices that grow |
-//! | [`recursive-enumeration`](decode::RecursiveEnumeration) | any | one forward pass, then path by path |
-//! | [`viterbi-astar`](decode::ViterbiAstar) | any | one forward pass, then an agenda |
-//! | [`iterative-viterbi-astar`](decode::IterativeViterbiAstar) | any | the same on lattices that grow |
-//! | [`beam`](decode::Beam) | any | not exact, but says whether the answer is proven |
-//! | [`prefix-beam`](decode::PrefixBeam) | any | the same over prefixes |
-//!
-//! **More than one path.** [`Decode::decode_kbest`] if `k` is known; [`kbest_iter`] for paths on demand, best first,
-//! and for paths that [differ after a projection](decode::KbestIter::unique_by). **Scores** may be dense, sparse, different
-//! at each position or computed on demand ([`Edges`]); labels may be forbidden or forced ([`Lattice::allow`],
-//! [`Lattice::force`]). **Objects and threads.** A lattice borrows its edges or shares them by `Arc`
-//! ([`lattice::Held`]); edges and models are shared by threads, scratch memory is not.
-//!
-//! **Segments** with labels and lengths of their own, instead of single positions: [`segment`]; models of them, from labelled
-//! text: `train::SegmentTrainingSet`, `SegmentTagger`.
+//! **Objects and threads.** A lattice borrows its edges or shares them by `Arc` ([`lattice::Held`]); edges and models are shared
+//! by threads, scratch memory is not. Models of [segments](segment), from labelled text: [`train::SegmentTrainingSet`],
+//! [`SegmentTagger`].
 //!
 //! # Text
 //!
@@ -109,71 +86,40 @@
 //!
 //! # Cargo features
 //!
-//! All but `safetensors` and `bounds` are on by default. If you only decode scores, switch them off (`default-features = false`) and keep [`decode`], [`lattice`], [`marginal`], [`segment`] and [`transition`], with one small
-//! dependency.
+//! `mmap`, `gzip` and `json` are on by default.
 //!
 //! | feature | what for | depends on |
 //! |---|---|---|
-//! | `text` | text, features, models and their files, training, tagging, evaluation | bytemuck, crc32fast, foldhash, hashbrown, tempfile |
 //! | `mmap` | model files mapped into memory instead of read | memmap2 |
 //! | `gzip` | reading `.gz` files | flate2 |
 //! | `json` | reading and writing JSON lines | serde, serde_json |
 //! | `safetensors` | exporting models to safetensors | safetensors |
 //! | `bounds` | learning bounds for the search over segments ([`segment::LearnedBound`]) | clarabel |
 
-pub mod decode;
-mod error;
-mod intern;
-pub mod kernel;
-mod label;
-pub mod lattice;
-pub mod marginal;
-pub mod pipeline;
-pub mod scheme;
-mod score;
-pub mod segment;
-pub mod transition;
-
-// From text to scores and from scores to labelled text: the feature `text`.
-#[cfg(feature = "text")]
 mod checked;
-#[cfg(feature = "text")]
-pub mod columns;
-#[cfg(feature = "text")]
 pub mod evaluate;
-#[cfg(feature = "text")]
 pub mod feature;
-#[cfg(feature = "text")]
+mod memory;
 pub mod model;
-#[cfg(feature = "text")]
 pub mod pattern;
-pub mod random;
-#[cfg(feature = "text")]
 pub mod scoring;
-#[cfg(feature = "text")]
 pub mod sequence;
-#[cfg(feature = "text")]
 pub mod state;
-#[cfg(feature = "text")]
 pub mod synthetic;
-#[cfg(feature = "text")]
 mod tagger;
-#[cfg(feature = "text")]
 pub mod template;
-#[cfg(feature = "text")]
+pub mod text;
 pub mod train;
 #[cfg(feature = "gzip")]
 mod unpack;
 
-pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
-pub use error::{Error, Result, SystemError, escaped};
-pub use kernel::Float;
-pub use label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
-pub use lattice::{Edges, Lattice};
-pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
-pub use score::Score;
+pub use kbest_core::{
+    Counters, Decode, Decoded, Decoder, Edges, Error, Float, LabelId, LabelOrder, LabelSet, LabelSetBuilder,
+    Lattice, MarginalScratch, Marginals, Path, Result, Score, Scratch, SystemError, decode, escaped,
+    kbest_iter, lattice, log_partition, marginal, marginals, pipeline, random, scheme, segment, simd,
+    transition,
+};
 
-#[cfg(feature = "text")]
 pub use {
     model::{Model, SegmentModel},
     pattern::Patterns,

@@ -3,7 +3,7 @@
 //! Little-endian on every platform. The reader trusts nothing: every length is compared with the bytes that are left
 //! before anything is allocated.
 
-use crate::error::{Error, Result};
+use kbest_core::{Error, Result};
 
 /// Collects numbers.
 #[derive(Debug, Clone, Default)]

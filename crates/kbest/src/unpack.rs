@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(bytes, vec![0; 1 << 20]);
         let error = Unpacked::with_limit(&zeros[..], 1 << 16).read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        let mut random = crate::random::Random::new(1);
+        let mut random = kbest_core::random::Random::new(1);
         let text: Vec<u8> = (0..1 << 20).map(|_| random.below(256) as u8).collect();
         assert!(Unpacked::with_limit(&packed(&text)[..], 1 << 16).read_to_end(&mut Vec::new()).is_ok());
     }

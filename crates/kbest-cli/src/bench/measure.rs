@@ -9,7 +9,7 @@
 
 use crate::failure::Result;
 use crate::output::Progress;
-use kbest::kernel::{AlignedVec, padded};
+use kbest::simd::{AlignedVec, padded};
 use kbest::{Counters, Decode, Decoded, Decoder, Error, Float, Lattice, Path, Scratch};
 use std::hint::black_box;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use super::compare::Verdict;
 use super::measure::{Contender, Measured, Times};
 use crate::input::Scores;
 use crate::table;
-use kbest::{Counters, Lattice, kernel};
+use kbest::{Counters, Lattice, simd};
 use serde::Serialize;
 
 /// The decoder that all others are measured against.
@@ -91,7 +91,7 @@ impl Report {
             labels: lattices.first().map_or(0, |lattice| lattice.labels()),
             k: k.to_vec(),
             dtype: S::NAME,
-            level: kernel::level().name(),
+            level: simd::level().name(),
             rows,
         }
     }

@@ -7,10 +7,10 @@ use crate::input::{Batch, Scores};
 use crate::output::Progress;
 use crate::segments::CountersLine;
 use crate::table;
-use kbest::kernel::{AlignedVec, level, padded};
 use kbest::segment::{
     SEGMENT_CATALOGUE, SegmentCounters, SegmentDecoder, SegmentLattice, SegmentScratch, Segmentation,
 };
+use kbest::simd::{AlignedVec, level, padded};
 use kbest::{Error, Float};
 use serde::Serialize;
 use std::hint::black_box;

@@ -10,7 +10,7 @@ use crate::generate::lattice::{Recipe, generate};
 use crate::input::Batch;
 use crate::output::{Output, Progress, write_file};
 use crate::svg::{self, Role, Series, Texts};
-use kbest::{Decoder, kernel};
+use kbest::{Decoder, simd};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn picture(lines: &BTreeMap<String, Vec<(f64, f64)>>) -> String {
         .collect();
     let subtitle = format!(
         "Made-up sentences of {POSITIONS} words, one thread, {}; lower is better",
-        kernel::level().name()
+        simd::level().name()
     );
     let texts = Texts {
         title: "Time to find the best label sequence",

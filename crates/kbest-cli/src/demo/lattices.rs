@@ -6,7 +6,7 @@ use crate::bench::{compare as verdicts, disagreements, measure};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use kbest::scoring::{ModelMemory, Scorer};
-use kbest::{Decoder, Edges, Lattice, Model, Sequence, kernel};
+use kbest::{Decoder, Edges, Lattice, Model, Sequence, simd};
 use std::io::Write;
 
 const ROUNDS: usize = 3;
@@ -36,7 +36,7 @@ pub(super) fn compare(
     let measured = measure(&lattices, contenders, plan, &mut progress)?;
     drop(progress);
 
-    writeln!(out, "Decoders on the test sentences, one thread, f32, {}:", kernel::level().name())?;
+    writeln!(out, "Decoders on the test sentences, one thread, f32, {}:", simd::level().name())?;
     let times = measured.contenders.iter().map(|contender| {
         (contender.name.clone(), Some(contender.times.best() / contender.times.done() as f64))
     });

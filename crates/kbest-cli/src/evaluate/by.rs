@@ -7,8 +7,8 @@ use super::counts::Compared;
 use crate::failure::{Failure, Result};
 use crate::table::{aligned, grouped, percent};
 use kbest::Sequence;
-use kbest::columns::{Field, Format, LabelExpression, TextFormat};
 use kbest::evaluate::Tally;
+use kbest::text::{Field, Format, LabelExpression, TextFormat};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

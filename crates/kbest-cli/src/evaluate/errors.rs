@@ -3,8 +3,8 @@
 use super::counts::Compared;
 use crate::table::aligned;
 use kbest::Sequence;
-use kbest::columns::Format;
 use kbest::evaluate::{Span, Spans};
+use kbest::text::Format;
 use serde::Serialize;
 
 /// Tokens shown on either side.

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 use crate::text::{Source, file_name};
 use crate::warning::some_names;
 use kbest::Sequence;
-use kbest::columns::{Format, Reader};
+use kbest::text::{Format, Reader};
 use std::collections::HashSet;
 use std::path::Path;
 

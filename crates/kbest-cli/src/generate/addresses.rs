@@ -3,8 +3,8 @@
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use clap::Args;
-use kbest::columns::{Separator, Writer, WriterOptions};
 use kbest::synthetic::Addresses;
+use kbest::text::{Separator, Writer, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// Generate labelled contact records: names, companies, streets, phones

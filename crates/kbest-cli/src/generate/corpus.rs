@@ -4,8 +4,8 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use clap::Args;
 use kbest::Sequence;
-use kbest::columns::{Writer, WriterOptions};
 use kbest::synthetic::{Language, Text};
+use kbest::text::{Writer, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// Generate labelled text in an artificial language with rich morphology

@@ -11,10 +11,10 @@ use crate::text::{
     likeliest, threads,
 };
 use clap::Args;
-use kbest::columns::{Answer, Candidate, TextFormat, Writer};
 use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::Spelling;
+use kbest::text::{Answer, Candidate, TextFormat, Writer};
 use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
 use offsets::Known;
 pub(crate) use segments::decoder as segment_decoder;

@@ -5,8 +5,8 @@ use super::spans::{SpanWriter, Spanned};
 use super::{Arguments, in_few_digits};
 use crate::failure::{Failure, Result};
 use crate::text::{Checks, Marginals, NotKept, Source, Suspicions, likeliest};
-use kbest::columns::{Answer, Candidate, Writer};
 use kbest::segment::SegmentDecoder;
+use kbest::text::{Answer, Candidate, Writer};
 use kbest::{SegmentModel, SegmentTagger, Sequence};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use clap::Args;
 use kbest::Sequence;
-use kbest::columns::{
+use kbest::text::{
     Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat, WriterOptions,
 };
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@
 
 use crate::failure::{Failure, Result};
 use kbest::Sequence;
-use kbest::columns::Reader;
 use kbest::pipeline::Pipeline;
+use kbest::text::Reader;
 
 /// What a worker made of a batch.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ fn at(file: &str, line: u64, failure: Failure) -> Failure {
 #[allow(clippy::unwrap_used)] // a test may fail this way
 mod tests {
     use super::*;
-    use kbest::columns::ReaderOptions;
+    use kbest::text::ReaderOptions;
     use std::io::Cursor;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -9,7 +9,7 @@
 use super::pipeline::{Answered, Batch};
 use crate::failure::Result;
 use kbest::Sequence;
-use kbest::columns::Reader;
+use kbest::text::Reader;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -158,7 +158,7 @@ fn serve<W: FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()>>(
 #[allow(clippy::unwrap_used)] // a test may fail this way
 mod tests {
     use super::*;
-    use kbest::columns::ReaderOptions;
+    use kbest::text::ReaderOptions;
     use std::io::{Cursor, Read};
     use std::sync::mpsc;
 

@@ -2,7 +2,7 @@
 
 use crate::error;
 use crate::sequence::{labelled, sequence};
-use kbest::columns::{Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat};
+use kbest::text::{Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat};
 use kbest::{Error, Sequence};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

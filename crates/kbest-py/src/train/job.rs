@@ -4,8 +4,8 @@ use super::data::Data;
 use super::epoch::Epoch;
 use crate::error;
 use crate::tagger::{Engine, SharedModel};
-use kbest::columns::{Format, TextFormat};
 use kbest::model::{AnyModel, WholeFile};
+use kbest::text::{Format, TextFormat};
 use kbest::train::{
     EpochEnd, Measure, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing,
     Trainer, TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,

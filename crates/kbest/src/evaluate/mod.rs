@@ -26,9 +26,9 @@ pub use reliability::{Bin, Reliability};
 pub use report::Report;
 pub use span::{Span, Spans};
 
-use crate::error::{Error, Result};
-use crate::label::{LabelId, LabelSetBuilder};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSetBuilder};
 use std::collections::{BTreeMap, HashMap};
 
 /// How many of a total are right.

@@ -1,7 +1,7 @@
 //! An evaluation as text.
 
 use super::{Evaluation, Hits, Row};
-use crate::error::escaped;
+use kbest_core::escaped;
 use std::fmt;
 
 /// Created by [`Evaluation::report`]; print it with `{}`.

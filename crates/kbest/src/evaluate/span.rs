@@ -1,6 +1,6 @@
 //! From labels to spans.
 
-use crate::scheme::{Layout, Role, Scheme, Tag, Tagging};
+use kbest_core::scheme::{Layout, Role, Scheme, Tag, Tagging};
 
 /// How spans are found in labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

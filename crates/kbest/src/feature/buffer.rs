@@ -3,8 +3,8 @@
 use super::lookups::{BATCH, Lookups, UNKNOWN};
 use super::windows::Remembered;
 use super::{Dictionary, FeatureId, Renumbering};
-use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::{Error, Result};
 
 /// The feature ids of a sequence. An extractor refills it; it keeps its memory.
 #[derive(Debug, Clone, Default)]
@@ -235,5 +235,12 @@ mod tests {
             assert_eq!(buffer.edges(t).len(), t.min(1));
         }
         assert_eq!((buffer.len(), buffer.nodes(3).len(), buffer.edges(3)), (4, 0, &[0][..]));
+    }
+}
+
+impl kbest_core::segment::TokenFeatures for FeatureBuffer {
+    #[inline]
+    fn of_token(&self, t: usize) -> &[u32] {
+        self.nodes(t)
     }
 }

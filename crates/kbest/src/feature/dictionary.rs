@@ -2,7 +2,7 @@
 
 use super::FeatureId;
 use crate::checked::{Checked, Damage};
-use crate::intern::{self, Interner, Keys};
+use kbest_core::intern::{self, Interner, Keys};
 use std::sync::Arc;
 
 /// Keys being collected and counted.
@@ -259,7 +259,7 @@ pub(crate) fn rises_to(places: &[u32], end: usize) -> bool {
 mod tests {
     use super::*;
     use crate::checked::{BLOCK, Blocks};
-    use crate::kernel::Blob;
+    use crate::memory::Blob;
 
     fn watched<T: bytemuck::Pod + Send + Sync>(values: Vec<T>) -> Checked<T> {
         let values = Blob::from(values);

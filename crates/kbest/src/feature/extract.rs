@@ -3,11 +3,11 @@
 use super::windows::Windows;
 use super::{Dictionary, DictionaryBuilder, FeatureBuffer, FeatureId, FeatureSource, Renumbering};
 use crate::checked::{Checked, Damage};
-use crate::error::{Error, Result};
-use crate::intern::hash;
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use kbest_core::intern::hash;
+use kbest_core::{Error, Result};
 use std::sync::{Arc, OnceLock};
 
 /// A word with at most this many occurrences is rare, by default.

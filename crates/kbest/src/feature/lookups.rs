@@ -5,8 +5,8 @@
 //! [`Dictionary::answer`] makes three passes over all of them, each prefetching what the next pass reads.
 
 use super::{Dictionary, FeatureId};
-use crate::intern::{hash, tag};
-use crate::kernel::prefetch;
+use crate::memory::prefetch;
+use kbest_core::intern::{hash, tag};
 
 /// The number for keys that are not in the dictionary: no feature has it.
 pub(super) const UNKNOWN: FeatureId = FeatureId::MAX;

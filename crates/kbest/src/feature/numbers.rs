@@ -4,8 +4,8 @@
 //! model: `(x - mean) / (deviation * sqrt(columns))`, with mean and standard deviation of the training data. So columns
 //! count alike whatever their units are, and the average token has length 1. A column that never varies counts nothing.
 
-use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
+use kbest_core::{Error, Result, quoted};
 
 /// How the numbers of each column are scaled.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,9 +9,9 @@
 //! Except for hidden Markov models, a set is a list of rules, like those of a template: one for each feature that a position
 //! may have, in the order of the features.
 
-use crate::error::{Error, Result};
 use crate::sequence::Sequence;
 use crate::template::{Part, Rule, Take, Test, push_folded, suffixes};
+use kbest_core::{Error, Result};
 use std::ops::{Range, RangeInclusive};
 
 /// A feature set.

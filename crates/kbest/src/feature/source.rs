@@ -3,10 +3,10 @@
 use super::numbers::Numbers;
 use super::preset::{self, Preset};
 use super::sum::FeatureSum;
-use crate::error::{Error, Result};
 use crate::pattern::Patterns;
 use crate::sequence::Sequence;
 use crate::template::{Rule, Template};
+use kbest_core::{Error, Result};
 use std::borrow::Cow;
 use std::slice;
 

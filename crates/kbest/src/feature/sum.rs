@@ -6,7 +6,7 @@
 
 use super::preset::Preset;
 use super::source::FeatureSource;
-use crate::error::{Error, Result};
+use kbest_core::{Error, Result};
 
 /// Several sources in one; see [`FeatureSource::sum`].
 #[derive(Debug, Clone, PartialEq, Eq)]

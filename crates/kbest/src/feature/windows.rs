@@ -15,12 +15,12 @@
 use super::lookups::{BATCH, Lookups, UNKNOWN};
 use super::preset::{self, Preset};
 use super::{Dictionary, FeatureId, FeatureSource};
-use crate::error::{Error, Result};
-use crate::intern::Interner;
 use crate::sequence::Sequence;
 use crate::template::{Part, Rule};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::intern::Interner;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// Features of this many rules are kept, known or not: with all else about a megabyte, and enough for the words of a few
@@ -393,8 +393,8 @@ impl Clone for Remembered {
 mod tests {
     use super::*;
     use crate::feature::{ExtractorBuilder, FeatureBuffer};
-    use crate::random::Random;
     use crate::template::{Take, Template};
+    use kbest_core::random::Random;
 
     /// Words that repeat, and some that look like positions outside the sequence.
     fn sequences(random: &mut Random, words: usize) -> Vec<Sequence> {

@@ -29,11 +29,11 @@
 //! **Paper.** Müller, Schmid and Schütze, *Efficient higher-order CRFs for morphological tagging*, EMNLP 2013.
 
 use super::label_parts::SEPARATORS;
-use crate::error::{Error, Result};
-use crate::kernel::Float;
-use crate::label::{LabelId, LabelSet};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSet};
 
 /// The group of first parts without `=`.
 pub const COARSE: &str = "coarse";
@@ -409,7 +409,7 @@ impl Agreement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use kbest_core::random::Random;
 
     const NAMES: [&str; 6] = [
         "NOUN|Case=Nom|Number=Sing",

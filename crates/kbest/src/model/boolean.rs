@@ -30,10 +30,10 @@
 use super::Voters;
 use super::container::{Container, ContainerWriter, Kind};
 use super::file::read_voters;
-use crate::error::{Error, Result};
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, TransitionTable};
-use crate::lattice::Edges;
 use crate::state::StateWriter;
+use kbest_core::lattice::Edges;
+use kbest_core::{Error, Result};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

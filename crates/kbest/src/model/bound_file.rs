@@ -4,8 +4,8 @@
 //! [`LearnedBound::new`] checks the rest.
 
 use super::container::{Container, ContainerWriter};
-use crate::error::{Error, Result};
-use crate::segment::{BoostedTrees, BoundParts, LearnedBound, Promise};
+use kbest_core::segment::{BoostedTrees, BoundParts, LearnedBound, Promise};
+use kbest_core::{Error, Result};
 
 const FEATURES: &str = "bound.features";
 const STARTS: &str = "bound.starts";

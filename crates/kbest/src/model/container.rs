@@ -16,9 +16,9 @@
 
 use super::whole_file::write_whole;
 use crate::checked::{BLOCK, Blocks, Checked, Damage};
-use crate::error::{Error, Result, quoted};
-use crate::kernel::Blob;
+use crate::memory::Blob;
 use bytemuck::Pod;
+use kbest_core::{Error, Result, quoted};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};

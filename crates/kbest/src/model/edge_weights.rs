@@ -3,12 +3,12 @@
 use super::container::Plain;
 use super::node_weights::is_finite;
 use super::{OverClasses, edges_of_best_shape};
-use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::Blob;
-use crate::label::LabelId;
-use crate::lattice::Edges;
+use crate::memory::Blob;
 use bytemuck::{Pod, Zeroable};
+use kbest_core::LabelId;
+use kbest_core::lattice::Edges;
+use kbest_core::{Error, Result};
 
 /// A pair of labels and its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]

@@ -21,7 +21,7 @@
 
 use super::Model;
 use super::whole_file::write_whole;
-use crate::error::{Error, Result};
+use kbest_core::{Error, Result};
 use safetensors::{Dtype, View};
 use std::borrow::Cow;
 use std::collections::HashMap;

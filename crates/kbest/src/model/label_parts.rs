@@ -29,12 +29,12 @@
 //! **Paper.** Müller, Schmid and Schütze, *Efficient higher-order CRFs for morphological tagging*, EMNLP 2013 (sub-tag
 //! features).
 
-use crate::error::{Error, Result};
-use crate::intern::Interner;
-use crate::kernel::Float;
-use crate::label::{LabelId, LabelSet};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::intern::Interner;
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSet};
 
 /// The characters that separate parts in the names of labels.
 pub(super) const SEPARATORS: [char; 9] = ['|', '+', '_', '.', ';', '@', '/', '[', ']'];

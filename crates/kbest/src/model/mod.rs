@@ -17,7 +17,7 @@
 //!
 //! **Cost.** Zeros are not stored. A model is read-only, so threads share it.
 //!
-//! **When not.** With a neural network, start from the [lattice](crate::lattice): no model is needed.
+//! **When not.** With a neural network, start from the [lattice](kbest_core::lattice): no model is needed.
 
 mod agreement;
 mod any;
@@ -53,13 +53,13 @@ pub use voters::{EdgeChange, NodeChange, Voters, VotersBuilder};
 pub use whole_file::WholeFile;
 
 use crate::checked::Damage;
-use crate::columns::TextFormat;
-use crate::error::{Error, Result};
 use crate::feature::{Extractor, FeatureId};
-use crate::kernel::Float;
-use crate::label::{LabelId, LabelSet};
-use crate::lattice::Edges;
-use crate::marginal::Calibration;
+use crate::text::TextFormat;
+use kbest_core::lattice::Edges;
+use kbest_core::marginal::Calibration;
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSet};
 use std::sync::Arc;
 
 /// A matrix is stored whole with at most this many labels, or if at least one edge in this many is an exception.

@@ -5,10 +5,10 @@
 //! several times as fast per weight as a list. Either way it is contiguous, so that adding it costs one memory access.
 
 use crate::checked::{Checked, Damage};
-use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::prefetch;
-use crate::label::LabelId;
+use crate::memory::prefetch;
+use kbest_core::LabelId;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// A row with at least `WHOLE_FROM` weights, and at least one per `WHOLE_PART` labels, is stored whole; so is a row that

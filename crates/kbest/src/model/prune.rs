@@ -1,8 +1,8 @@
 //! Smaller models: without the weights that hardly matter.
 
 use super::{EdgeWeights, Model, ModelParts, NodeWeightsBuilder};
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureId};
+use kbest_core::{Error, Result};
 
 impl Model {
     /// The model without weights whose absolute value is below `threshold`, and without features that have no weights

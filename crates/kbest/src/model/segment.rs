@@ -16,16 +16,16 @@
 //! **When not.** If labels are not segments, or segments are no more than their positions: then a [`Model`](super::Model).
 
 use super::{EdgeWeights, NodeWeights};
-use crate::columns::TextFormat;
-use crate::error::{Error, Result};
 use crate::feature::segment::{Glance, Hints, Possible, SegmentFeatures, SegmentKind, Similar, Similarity};
 use crate::feature::{Extractor, FeatureId};
-use crate::kernel::{Loop, run};
-use crate::label::{LabelId, LabelSet};
-use crate::lattice::Edges;
-use crate::marginal::Calibration;
-use crate::scheme::Spelling;
-use crate::segment::LearnedBound;
+use crate::text::TextFormat;
+use kbest_core::lattice::Edges;
+use kbest_core::marginal::Calibration;
+use kbest_core::scheme::Spelling;
+use kbest_core::segment::LearnedBound;
+use kbest_core::simd::{Loop, run};
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSet};
 use std::collections::BTreeSet;
 
 /// The columns of a feature of positions: all positions of a segment, its first, its last.
@@ -255,7 +255,10 @@ impl SegmentModel {
 }
 
 /// Edges without those that the spelling cannot express: two runs of one label are one run.
-pub(crate) fn allowed<S: crate::kernel::Float>(mut edges: Edges<S>, spelling: &Spelling) -> Result<Edges<S>> {
+pub(crate) fn allowed<S: kbest_core::simd::Float>(
+    mut edges: Edges<S>,
+    spelling: &Spelling,
+) -> Result<Edges<S>> {
     if !spelling.may_repeat() {
         for y in 0..edges.labels() as LabelId {
             edges.set(y, y, S::FORBIDDEN)?;

@@ -8,10 +8,10 @@ use super::container::{Container, ContainerWriter};
 use super::file::{self, Common, DictionarySections, ListSections, MODEL};
 use super::segment::PLACES;
 use super::{EdgeWeights, NodeWeights, SegmentModel, SegmentModelParts};
-use crate::error::{Error, Result};
 use crate::feature::segment::{SegmentFeatureParts, SegmentFeatures, SegmentKind, Similar};
-use crate::label::LabelSet;
-use crate::scheme::{Layout, Piece, Scheme, Side, Spelling, Tagging, Tags};
+use kbest_core::LabelSet;
+use kbest_core::scheme::{Layout, Piece, Scheme, Side, Spelling, Tagging, Tags};
+use kbest_core::{Error, Result};
 use std::path::Path;
 
 const SPELLING: ListSections = ["segments.spelling", "segments.spelling.ends"];

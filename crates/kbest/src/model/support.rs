@@ -12,12 +12,12 @@
 
 use super::container::{Container, ContainerWriter, Plain};
 use super::node_weights::{NodeWeights, NodeWeightsBuilder};
-use crate::error::{Error, Result};
 use crate::feature::token::{StandardKernel, TokenKernel, TokenVector, TokenVectors, TokenVectorsBuilder};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::Blob;
-use crate::label::LabelId;
+use crate::memory::Blob;
 use bytemuck::{Pod, Zeroable};
+use kbest_core::LabelId;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// The sections of a file: the kernel's name, tokens (where each begins, features, values), coefficients (where those of

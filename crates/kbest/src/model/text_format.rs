@@ -1,7 +1,7 @@
 //! The text format in model files that predate its own section.
 
-use crate::columns::{Field, Format, LabelExpression, Separator, TextFormat};
-use crate::error::Result;
+use crate::text::{Field, Format, LabelExpression, Separator, TextFormat};
+use kbest_core::Result;
 
 /// Extracts the text format from the texts about a model: `format`, optionally `tabs`, and for CoNLL-U `label` and
 /// `fields`. If these names mean something else, nothing changes.

@@ -4,10 +4,10 @@
 //! right before the next correction, plus one. **Cost.** Each change is stored once, so the size of the ensemble is
 //! that of the corrections, not members times weights. **Paper.** Freund and Schapire 1999.
 
-use crate::error::{Error, Result};
 use crate::feature::FeatureId;
-use crate::label::LabelId;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::{Error, Result};
 
 /// A change of a node feature's weight.
 #[derive(Debug, Clone, Copy, PartialEq)]

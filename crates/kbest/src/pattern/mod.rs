@@ -44,8 +44,8 @@
 mod parse;
 mod regex;
 
-use crate::error::{Error, Result, quoted};
 use crate::sequence::Sequence;
+use kbest_core::{Error, Result, quoted};
 use regex::Regex;
 use std::ops::Range;
 

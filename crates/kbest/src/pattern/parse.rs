@@ -2,7 +2,7 @@
 
 use super::regex::Regex;
 use super::{Command, Part, Pattern, PatternKind, Patterns, Place};
-use crate::error::{Error, Result, quoted};
+use kbest_core::{Error, Result, quoted};
 
 impl Patterns {
     /// Parses a file of patterns; `file` is its name in errors.

@@ -5,13 +5,13 @@
 //! with the weights of the current member.
 
 use super::{Constrain, Members, Scorer};
-use crate::error::Result;
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
-use crate::kernel::Float;
-use crate::lattice::{Edges, Lattice};
-use crate::marginal::Calibration;
 use crate::model::{BooleanModel, Voters};
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::marginal::Calibration;
+use kbest_core::simd::Float;
 use std::sync::Arc;
 
 /// Scores of one observation.

@@ -47,9 +47,9 @@ pub use terms::{
     Difference, Term, TermKind, Terms, constraint_terms, differences, lattice_terms, segment_lattice_terms,
 };
 
-use crate::error::Result;
-use crate::lattice::{Edges, Lattice};
-use crate::marginal::Calibration;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::marginal::Calibration;
 use std::fmt;
 
 /// Turns an input into its lattice.

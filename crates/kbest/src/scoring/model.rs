@@ -4,12 +4,12 @@
 use super::rows::{self, RowMembers, RowWeights, ScoreBuffer};
 use super::support::{self, SupportMemory};
 use super::{Constrain, Members, Scorer};
-use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::lattice::{Edges, Lattice};
-use crate::marginal::Calibration;
 use crate::model::{LabelParts, Model};
 use crate::sequence::Sequence;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::marginal::Calibration;
 
 /// Features and scores of one sequence.
 #[derive(Debug, Default)]

@@ -35,11 +35,11 @@ mod members;
 
 pub(super) use members::RowMembers;
 
-use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::kernel::Float;
-use crate::lattice::{Edges, Lattice};
 use crate::model::LabelParts;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::simd::Float;
 use std::sync::Arc;
 
 /// What scoring needs from weights, finished or in training. Scores are `f32`, unless a trainer needs more precision.

@@ -5,16 +5,16 @@
 //! the first question for that segment, for all labels at once, and remembered for the sequence.
 
 use super::rows::{self, RowWeights};
-use crate::error::{Error, Result};
 use crate::feature::segment::{Glance, Hints, SegmentMemory};
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::kernel::{Float, Loop, run};
-use crate::lattice::Edges;
 use crate::model::{BoundedMemory, LabelParts, SegmentModel};
-use crate::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores};
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::lattice::Edges;
+use kbest_core::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores};
+use kbest_core::simd::{Float, Loop, run};
+use kbest_core::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 
 /// Scores of the positions of one sequence: every position of a segment, its first, its last.
@@ -232,17 +232,17 @@ impl SegmentModel {
     /// Learns a bound from unlabelled sequences, for this model.
     ///
     /// # Errors
-    /// Errors of extraction; those of [`learn_bound`](crate::segment::learn_bound).
+    /// Errors of extraction; those of [`learn_bound`](kbest_core::segment::learn_bound).
     #[cfg(feature = "bounds")]
     pub fn learn_bound(
         &self,
         sequences: &[Sequence],
-        options: &crate::segment::BoundOptions,
-        progress: &mut dyn FnMut(crate::segment::BoundProgress),
-    ) -> Result<(LearnedBound, crate::segment::BoundReport)> {
+        options: &kbest_core::segment::BoundOptions,
+        progress: &mut dyn FnMut(kbest_core::segment::BoundProgress),
+    ) -> Result<(LearnedBound, kbest_core::segment::BoundReport)> {
         let (memory, features) = (SegmentModelMemory::default(), FeatureBuffer::new());
         let source = &mut Unlabelled { model: self, sequences, memory, features };
-        crate::segment::learn_bound(source, options, progress)
+        kbest_core::segment::learn_bound(source, options, progress)
     }
 
     /// How often the own features of a segment were computed for the last sequence: once for each segment asked for, unless there
@@ -263,12 +263,12 @@ struct Unlabelled<'a> {
 }
 
 #[cfg(feature = "bounds")]
-impl crate::segment::BoundSource<f32> for Unlabelled<'_> {
+impl kbest_core::segment::BoundSource<f32> for Unlabelled<'_> {
     fn count(&self) -> usize {
         self.sequences.len()
     }
 
-    fn show(&mut self, i: usize, look: &mut crate::segment::LookAtSequence<'_, f32>) -> Result<()> {
+    fn show(&mut self, i: usize, look: &mut kbest_core::segment::LookAtSequence<'_, f32>) -> Result<()> {
         self.model.extractor().extract(&self.sequences[i], &mut self.features)?;
         look(&self.model.lattice(&self.sequences[i], &mut self.memory)?, &self.features)
     }

@@ -1,12 +1,12 @@
 //! The terms of a segmentation's score under a model of segments. See [`super::terms`].
 
 use super::terms::{Term, TermKind, check, name_of, push_borders, push_edges, push_features, weight};
-use crate::error::{Error, Result};
 use crate::feature::FeatureBuffer;
 use crate::feature::segment::SegmentMemory;
 use crate::model::SegmentModel;
-use crate::segment::Segment;
 use crate::sequence::Sequence;
+use kbest_core::segment::Segment;
+use kbest_core::{Error, Result};
 
 /// The terms of one sequence under a model of segments.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! Dual models behind the seam: a row of the kernel per token, all labels at once; tokens that come again are remembered.
 
 use super::remembered::Remembered;
-use crate::error::{Error, Result};
 use crate::feature::token::{TokenVector, vector_of};
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::lattice::Lattice;
 use crate::model::{Model, Support};
+use kbest_core::lattice::Lattice;
+use kbest_core::{Error, Result};
 
 /// Scores of one sequence, and what computing them takes.
 #[derive(Debug, Default)]

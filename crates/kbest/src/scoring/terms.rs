@@ -24,16 +24,16 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-use crate::error::{Error, Result};
 use crate::feature::token::{TokenVector, vector_of};
 use crate::feature::{Dictionary, FeatureBuffer, FeatureId};
-use crate::kernel::Float;
-use crate::label::LabelId;
-use crate::lattice::Lattice;
 use crate::model::{EdgeWeights, Model, NodeWeights, Row, Support};
-use crate::segment::{Segment, SegmentLattice};
 use crate::sequence::Sequence;
 use hashbrown::HashMap;
+use kbest_core::LabelId;
+use kbest_core::lattice::Lattice;
+use kbest_core::segment::{Segment, SegmentLattice};
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
 use std::hash::BuildHasherDefault;
 
 /// What a term comes from; [`Term::id`] says which one.

@@ -21,8 +21,8 @@
 //! ```
 
 use super::contacts::Contact;
-use crate::random::Random;
 use crate::sequence::Sequence;
+use kbest_core::random::Random;
 
 /// The kinds of segments.
 pub const LABELS: [&str; 24] = [

@@ -1,7 +1,7 @@
 //! What one contact record says: fields of labelled text, before anybody lays them out.
 
 use super::addresses::Piece;
-use crate::random::Random;
+use kbest_core::random::Random;
 
 /// Fields in their usual order.
 #[derive(Debug, Clone, Default)]

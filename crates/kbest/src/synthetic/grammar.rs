@@ -6,7 +6,7 @@
 //! lack some combinations; these use the label of the kind before.
 
 use super::MOST_LABELS;
-use crate::error::{Error, Result};
+use kbest_core::{Error, Result};
 
 /// Parts of speech, in the order in which they are introduced as the number of labels grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! their marker.
 
 use super::grammar::{Cell, Class, Grammar};
-use crate::random::{Random, Zipf};
+use kbest_core::random::{Random, Zipf};
 use std::collections::{BTreeMap, HashSet};
 
 /// Punctuation, one mark per kind.

@@ -37,9 +37,9 @@ mod text;
 pub use addresses::{Addresses, LABELS};
 pub use text::Text;
 
-use crate::error::Result;
-use crate::random::Random;
 use grammar::Grammar;
+use kbest_core::Result;
+use kbest_core::random::Random;
 use lexicon::Lexicon;
 
 /// The largest number of labels of a language.

@@ -3,8 +3,8 @@
 use super::Language;
 use super::grammar::{Agreement, Cell, Class};
 use super::lexicon::{Lexeme, inflects_kind};
-use crate::random::Random;
 use crate::sequence::Sequence;
+use kbest_core::random::Random;
 
 /// The case of subjects, and the case of nouns that modify another noun.
 const NOMINATIVE: usize = 0;

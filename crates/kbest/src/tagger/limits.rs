@@ -3,11 +3,11 @@
 //! **Cost.** Edges that all lattices share are constrained once, in `L^2` steps, and then shared by all taggers of the
 //! model; edges that depend on the input are constrained for each input.
 
-use crate::error::Result;
-use crate::label::LabelId;
-use crate::lattice::{Edges, Lattice};
 use crate::scoring::Scorer;
-use crate::transition::Transitions;
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::transition::Transitions;
 use std::sync::Arc;
 
 /// Transitions, and the constrained edges of one model.

@@ -1,10 +1,10 @@
 //! Tagging on many threads: an iterator of sequences in, an iterator of answers out.
 
 use super::{Tagged, Tagger};
-use crate::error::Result;
-use crate::pipeline::{InOrder, in_order};
 use crate::scoring::Scorer;
 use crate::sequence::Sequence;
+use kbest_core::Result;
+use kbest_core::pipeline::{InOrder, in_order};
 
 /// The answers of [`Tagger::par_tag`]: each sequence is returned with its answer.
 pub type ParTag<I, X = Sequence> = InOrder<I, Result<(X, Tagged)>>;
@@ -14,15 +14,15 @@ impl<M: Scorer<Input: Send> + 'static> Tagger<M> {
     ///
     /// The iterator owns its taggers and shares the model with this one. It reads ahead by a bounded number of
     /// sequences, so the input may be endless; it can be sent to other threads if the input can, and dropped at any
-    /// time. For details see [`pipeline`](crate::pipeline).
+    /// time. For details see [`pipeline`](kbest_core::pipeline).
     ///
-    /// Sequences may come from a source that can fail, such as a [`Reader`](crate::columns::Reader); an error is
+    /// Sequences may come from a source that can fail, such as a [`Reader`](crate::text::Reader); an error is
     /// returned in its place in the order, and so is the error of a sequence that cannot be tagged. Neither ends the
     /// iterator: stop at the first one (for example with `?`), or continue with the next sequence. For sequences
     /// already in memory, pass `sequences.into_iter().map(Ok)`.
     ///
     /// ```
-    /// use kbest::columns::{Reader, ReaderOptions};
+    /// use kbest::text::{Reader, ReaderOptions};
     /// use kbest::{Tagger, model::import};
     ///
     /// let model = "version: 100\ncost-factor: 1\nmaxid: 4\nxsize: 1\n\nNOUN\nVERB\n\nU:%x[0,0]\n\n\

@@ -4,10 +4,10 @@
 //! shared by all taggers of a kind.
 
 use super::Tagged;
-use crate::error::Result;
-use crate::lattice::{Edges, Lattice};
-use crate::marginal::{Calibration, MarginalScratch, Marginals, marginals};
 use crate::scoring::Scorer;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::marginal::{Calibration, MarginalScratch, Marginals, marginals};
 use std::sync::{Arc, OnceLock};
 
 /// What is needed for probabilities, beside a lattice.

@@ -8,19 +8,19 @@
 //! its position into a segment of that label; a tag such as `B-X` also says that the segment begins there, `I-X` that it does not
 //! (so there is no answer if it is known of the first position; in the schemes IOB1 and IOE1, where `I-X` may begin or end a span, only the label counts).
 
-use crate::error::{Error, Result};
-use crate::label::LabelId;
-use crate::lattice::Edges;
-use crate::marginal::Calibration;
 use crate::model::SegmentModel;
-use crate::pipeline::{InOrder, in_order};
-use crate::scheme::{KnownTag, Scheme};
 use crate::scoring::SegmentModelMemory;
-use crate::segment::{
+use crate::sequence::Sequence;
+use kbest_core::LabelId;
+use kbest_core::lattice::Edges;
+use kbest_core::marginal::Calibration;
+use kbest_core::pipeline::{InOrder, in_order};
+use kbest_core::scheme::{KnownTag, Scheme};
+use kbest_core::segment::{
     Estimate, Segment, SegmentDecoded, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch,
 };
-use crate::sequence::Sequence;
-use crate::transition::Transitions;
+use kbest_core::transition::Transitions;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// A segment at least as probable has no alternative, apart from rounding: no curve is asked.

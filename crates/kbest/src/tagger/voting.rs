@@ -6,13 +6,13 @@
 //! problems.
 
 use super::limits::Limits;
-use crate::decode::{Decode, Decoded, Decoder, Scratch};
-use crate::error::{Error, Result};
-use crate::label::LabelId;
-use crate::lattice::Edges;
 use crate::scoring::{Members, Scorer};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::LabelId;
+use kbest_core::decode::{Decode, Decoded, Decoder, Scratch};
+use kbest_core::lattice::Edges;
+use kbest_core::{Error, Result};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::panic::resume_unwind;

@@ -1,7 +1,7 @@
 //! Parses templates.
 
 use super::{Part, Rule, Take, Template};
-use crate::error::{Error, Result, quoted};
+use kbest_core::{Error, Result, quoted};
 
 impl Template {
     /// Parses the text of a template; `file` is its name in errors.

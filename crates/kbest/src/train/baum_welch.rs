@@ -29,15 +29,15 @@
 //! ```
 
 use super::{EpochReport, OnProgress, Progress, Trainer};
-use crate::error::{Error, Result};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureId, FeatureSource, Frozen, Preset};
-use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
-use crate::lattice::{Edges, Lattice};
-use crate::marginal::{MarginalScratch, PairSums, marginals};
 use crate::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder};
-use crate::random::Random;
 use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::marginal::{MarginalScratch, PairSums, marginals};
+use kbest_core::random::Random;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 
 /// Options of Baum-Welch training.
 #[derive(Debug, Clone, Copy, PartialEq)]

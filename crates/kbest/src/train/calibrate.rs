@@ -16,12 +16,12 @@
 //! **Papers.** Guo, Pleiss, Sun & Weinberger (2017) for the temperature, Platt (1999), section 2.2, for the targets, Zadrozny &
 //! Elkan (2002) and Ayer et al. (1955, pool adjacent violators) for the curve.
 
-use crate::error::{Error, Result};
 use crate::evaluate::Reliability;
-use crate::marginal::Calibration;
 use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
+use kbest_core::marginal::Calibration;
+use kbest_core::{Error, Result};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
@@ -120,7 +120,7 @@ pub fn calibrate_segments(
                     (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
                 let gold = model.spelling().read(&gold);
                 let tagged = tagger.tag(sequence, 1)?;
-                let is_right = |part: &crate::segment::Segment| {
+                let is_right = |part: &kbest_core::segment::Segment| {
                     let name = model.labels().name(part.label).unwrap_or_default();
                     gold.iter().any(|(start, end, label)| {
                         (*start, *end, label.as_str()) == (part.start, part.end, name)
@@ -299,7 +299,7 @@ fn curve(mut samples: Vec<Sample>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use kbest_core::random::Random;
 
     /// Answers that are right as often as a map of their probability says.
     fn answers(count: usize, truth: impl Fn(f64) -> f64) -> Vec<Sample> {

@@ -2,11 +2,11 @@
 //! options, with a checksum.
 
 use super::{SegmentTrainingSet, Standing, Trainer, TrainingSet};
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureBuffer};
-use crate::label::LabelSet;
 use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelSet;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"kbestck2");

@@ -25,12 +25,12 @@
 
 use super::structure::Structure;
 use super::{Averaging, Change, Update};
-use crate::error::Result;
-use crate::label::LabelId;
-use crate::lattice::Lattice;
-use crate::marginal::{MarginalScratch, Marginals, marginals};
 use crate::model::{Voters, VotersBuilder};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::lattice::Lattice;
+use kbest_core::marginal::{MarginalScratch, Marginals, marginals};
 use std::fmt;
 use std::ops::Range;
 

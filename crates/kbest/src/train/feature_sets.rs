@@ -1,10 +1,10 @@
 //! Which features a recipe learns from: a template, ready-made sets by name, several of them added, or what suits the data.
 
 use super::recipe::{Algorithm, Recipe};
-use crate::error::{Error, Result};
 use crate::feature::{FeatureSource, Numbers, Preset};
 use crate::sequence::Sequence;
 use crate::template::Template;
+use kbest_core::{Error, Result};
 
 /// The sets that users can ask for. (The features of hidden Markov models come with their algorithms.)
 const SETS: [&str; 4] = ["words", "morphology", "columns", "numbers"];

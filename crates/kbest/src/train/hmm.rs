@@ -55,10 +55,10 @@
 use super::family::{Layout, Scope};
 use super::rows::{Finished, Names, RowLayout};
 use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
-use crate::error::{Error, Result};
 use crate::feature::{FeatureId, FeatureSource, Preset};
 use crate::model::{Model, ModelParts};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// The smoothing of counts: all values are above zero, so that nothing is impossible.
@@ -295,9 +295,9 @@ impl Trainer for Hmm {
 mod tests {
     use super::*;
     use crate::feature::{ExtractorBuilder, FeatureBuffer};
-    use crate::label::LabelId;
     use crate::scoring::rows::{self, ScoreBuffer};
     use crate::sequence::Sequence;
+    use kbest_core::LabelId;
     use std::collections::HashMap;
 
     const OPTIONS: HmmOptions = HmmOptions { transitions: 0.5, emissions: 0.25, suffixes: 2.0 };

@@ -88,9 +88,9 @@ pub use segments::{
 };
 pub use structure::{PositionScratch, Positions, Segments, Structure};
 
-use crate::error::Result;
-use crate::random::Random;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::Result;
+use kbest_core::random::Random;
 
 /// The result of an epoch, on the training data.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -2,12 +2,12 @@
 
 use super::calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
 use super::{HeldOut, Measure, held_out, segment_held_out};
-use crate::columns::TextFormat;
-use crate::error::Result;
 use crate::evaluate::Spans;
-use crate::marginal::Calibration;
 use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
+use crate::text::TextFormat;
+use kbest_core::Result;
+use kbest_core::marginal::Calibration;
 use std::path::Path;
 use std::sync::Arc;
 

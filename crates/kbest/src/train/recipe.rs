@@ -30,12 +30,12 @@ use super::{
     MaxMargin, MaxMarginOptions, Optimiser, Perceptron, PerceptronOptions, Rescaling, Schedule,
     SegmentTrainingSet, Trainer, TrainingSet, Update,
 };
-use crate::decode::Decoder;
-use crate::error::{Error, Result};
 use crate::feature::token::StandardKernel;
 use crate::model::{LabelGroups, Model, SegmentModel, USUAL_GROUPS};
-use crate::segment::SegmentDecoder;
 use crate::sequence::Sequence;
+use kbest_core::decode::Decoder;
+use kbest_core::segment::SegmentDecoder;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// No weights between parts of neighbouring labels; those of the usual groups.

@@ -6,12 +6,12 @@
 //! ([`Schedule::still`]). [`Recipe::schedule`](super::Recipe::schedule) knows what suits an algorithm.
 
 use super::{EpochReport, OnProgress, Trainer};
-use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, Spans};
 use crate::model::{Model, SegmentModel};
-use crate::scheme::Spelling;
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
+use kbest_core::scheme::Spelling;
+use kbest_core::{Error, Result};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;

@@ -4,11 +4,11 @@
 //! the decoder and the parts of an answer are is a [`Structure`]: [`Positions`] or [`Segments`]. So each trainer exists once
 //! and trains models of both kinds.
 
-use crate::decode::{Decode, Decoded, Decoder, Scratch};
-use crate::error::Result;
-use crate::label::LabelId;
-use crate::lattice::Lattice;
-use crate::segment::{Segment, SegmentDecoder, SegmentLattice, SegmentScratch};
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::decode::{Decode, Decoded, Decoder, Scratch};
+use kbest_core::lattice::Lattice;
+use kbest_core::segment::{Segment, SegmentDecoder, SegmentLattice, SegmentScratch};
 use std::fmt;
 
 /// What the answers of a family of models are made of.

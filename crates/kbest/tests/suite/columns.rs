@@ -1,6 +1,6 @@
 //! Readers and writers: data that is written reads back unchanged, in every format, and no bytes make a reader panic.
 
-use kbest::columns::{
+use kbest::text::{
     Answer, Candidate, Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions,
 };
 use kbest::{Error, Sequence};

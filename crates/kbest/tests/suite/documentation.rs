@@ -22,6 +22,15 @@ fn every_decoder_has_a_row_and_a_page() {
             assert!(text.lines().any(|line| line.starts_with(&start)), "{document} has no row `{start}`");
         }
     }
+    let front = read("crates/kbest-core/src/lib.rs");
+    let rows: String = front.lines().filter(|line| line.starts_with("//! | [")).collect();
+    for entry in CATALOGUE {
+        assert!(
+            rows.contains(&format!("`{}`", entry.name)),
+            "lib.rs of kbest-core has no row for `{}`",
+            entry.name
+        );
+    }
 }
 
 #[test]

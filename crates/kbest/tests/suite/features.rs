@@ -2,8 +2,8 @@
 //!
 //! If `KBEST_FIXTURES` names a folder of CRF++ and CRFsuite models, their feature sets are compared, too.
 
-use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::{Dictionary, Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Preset};
+use kbest::text::{Reader, ReaderOptions};
 use kbest::{Error, Sequence, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -3,10 +3,10 @@
 //!
 //! Runs if `KBEST_FIXTURES` names the folder of their models and outputs.
 
-use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::FeatureBuffer;
 use kbest::model::import;
 use kbest::scoring::rows::{ScoreBuffer, lattice};
+use kbest::text::{Reader, ReaderOptions};
 use kbest::{Decode, Decoder, LabelId, MarginalScratch, Marginals, Model, Scratch, Sequence, marginals};
 use std::fs;
 use std::path::{Path, PathBuf};

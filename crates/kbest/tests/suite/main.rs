@@ -3,46 +3,29 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // tests may panic, and say what they did not run
 
+#[path = "../../../kbest-core/tests/suite/common/mod.rs"]
 mod common;
 
 mod agreement;
-mod auto;
-mod beam;
-mod blocks;
 mod boolean;
-mod carpediem_paper;
-mod changed_edges;
-mod classes;
 mod columns;
 mod crossings;
 mod documentation;
 mod dual;
-mod equal_paths;
 mod evaluate;
 mod features;
-mod funnel_page;
 mod fuzz_replay;
-mod held_lattices;
-mod huang_paper;
 mod import;
 mod import_fixtures;
-mod k_best;
 mod label_parts;
 mod layers;
-mod lazy;
 mod learned_tagging;
-mod marginals;
 mod model_file;
 mod model_sections;
-mod one_best;
 mod opened_models;
 mod pipeline;
 mod segment_models;
 mod shards;
-mod staggered_theorems;
 mod synthetic;
-
 mod terms;
-mod trace;
 mod training;
-mod transitions;

@@ -4,10 +4,10 @@
 //! can be changed and given correct checksums again: checksums must not be the only protection.
 
 use crate::common::Random;
-use kbest::columns::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
 use kbest::feature::{Dictionary, Extractor, FeatureSource, Preset};
 use kbest::marginal::Calibration;
 use kbest::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Row, WholeFile};
+use kbest::text::{Field, Format, Reader, ReaderOptions, Separator, TextFormat, Writer, WriterOptions};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Error, LabelSet, Sequence, Tagger, Template};
 use proptest::collection::vec;
@@ -348,7 +348,7 @@ fn models_of_earlier_days_tag_as_ever() {
         let sequence = sequence.unwrap();
         let path = tagger.tag(&sequence, 1).unwrap().decoded.best().clone();
         let names: Vec<&str> = path.labels.iter().map(|&y| model.labels().name(y).unwrap()).collect();
-        let candidate = kbest::columns::Candidate { rank: 0, score: path.score.to_string().parse().unwrap() };
+        let candidate = kbest::text::Candidate { rank: 0, score: path.score.to_string().parse().unwrap() };
         writer.write(&sequence, &[&names], Some(candidate)).unwrap();
     }
     let tagged = std::fs::read(testdata.join("tagged.conllu")).unwrap();

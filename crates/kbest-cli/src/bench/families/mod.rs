@@ -16,7 +16,7 @@ use clap::Args;
 use kbest::decode::{Auto, ForwardPass, Funnel, RecursiveEnumeration, Sieve, ViterbiSimd, ViterbiSparse};
 use kbest::lattice::Shape;
 use kbest::random::Random;
-use kbest::{Decoder, Edges, Lattice, kernel};
+use kbest::{Decoder, Edges, Lattice, simd};
 use list::{FAMILIES, Family};
 use serde::Serialize;
 use std::io::Write;
@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     let cells = families.len() * arguments.labels.len() * arguments.lengths.len() * arguments.k.len();
     let progress = Progress::new(cells, false);
-    let mut report = Report { level: kernel::level().name(), dtype: "f32", left_out: 0, sizes: vec![] };
+    let mut report = Report { level: simd::level().name(), dtype: "f32", left_out: 0, sizes: vec![] };
     for family in families {
         for &labels in &arguments.labels {
             progress.say(&format!("{}, {labels} labels", family.name));

@@ -2,11 +2,11 @@
 
 use crate::demo::dense_edges;
 use crate::failure::{Failure, Result};
-use kbest::columns::{Reader, ReaderOptions};
 use kbest::feature::{FeatureSource, Preset};
 use kbest::random::Random;
 use kbest::scoring::{ModelMemory, Scorer};
 use kbest::synthetic::{Addresses, Language};
+use kbest::text::{Reader, ReaderOptions};
 use kbest::train::{Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Edges, Lattice, Model, Sequence};
 use std::collections::HashSet;

@@ -193,7 +193,7 @@ fn machine() -> Machine {
     let load = read("/proc/loadavg");
     Machine {
         cpu: cpu.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.to_owned()),
-        level: kbest::kernel::level().name().to_owned(),
+        level: kbest::simd::level().name().to_owned(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         load: load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned(),
     }

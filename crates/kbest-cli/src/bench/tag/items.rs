@@ -2,8 +2,8 @@
 
 use crate::failure::Result;
 use crate::output::Output;
-use kbest::columns::{Reader, Writer, WriterOptions};
 use kbest::feature::FeatureBuffer;
+use kbest::text::{Reader, Writer, WriterOptions};
 use kbest::{Model, Sequence};
 use std::path::Path;
 

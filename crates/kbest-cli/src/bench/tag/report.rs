@@ -4,7 +4,7 @@ use super::stages::{STAGES, Times};
 use crate::table;
 use kbest::feature::FeatureBuffer;
 use kbest::model::Row;
-use kbest::{Model, kernel};
+use kbest::{Model, simd};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ impl Report {
             labels: model.labels().len(),
             sequences: 0,
             tokens: 0,
-            level: kernel::level().name(),
+            level: simd::level().name(),
             features_per_token: 0.0,
             weight_bytes_per_token: 0.0,
             tokens_per_second: 0.0,

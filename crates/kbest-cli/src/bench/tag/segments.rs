@@ -12,7 +12,7 @@ use crate::table;
 use crate::tag::segment_decoder;
 use kbest::scoring::SegmentModelMemory;
 use kbest::segment::{Estimate, Segment, SegmentDecoder, SegmentScratch};
-use kbest::{SegmentModel, Sequence, kernel};
+use kbest::{SegmentModel, Sequence, simd};
 use serde::Serialize;
 use std::io::Write;
 use std::time::Instant;
@@ -210,7 +210,7 @@ fn report(
         sequences: sequences.len(),
         tokens: sequences.iter().map(Sequence::len).sum(),
         segments,
-        level: kernel::level().name(),
+        level: simd::level().name(),
         lengths: GROUPS.iter().enumerate().map(|(group, &first)| (first, in_group(group))).collect(),
         decoders: contenders.iter().map(row).collect(),
         limit: Limit {

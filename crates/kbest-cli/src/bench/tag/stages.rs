@@ -7,9 +7,9 @@
 
 use crate::failure::Result;
 use crate::text::Source;
-use kbest::columns::{Reader, Writer};
 use kbest::feature::FeatureBuffer;
 use kbest::scoring::{ModelScores, model_lattice};
+use kbest::text::{Reader, Writer};
 use kbest::{Decode, Decoded, Decoder, LabelId, Model, Scratch, Sequence, Tagger};
 use std::path::Path;
 use std::sync::Arc;

@@ -44,10 +44,10 @@ mod transition_table;
 
 pub(crate) use transition_table::TransitionTable;
 
-use crate::error::{Error, Result};
-use crate::kernel::Float;
-use crate::label::LabelId;
-use crate::lattice::{Edges, Lattice, OverallBound};
+use kbest_core::LabelId;
+use kbest_core::lattice::{Edges, Lattice, OverallBound};
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

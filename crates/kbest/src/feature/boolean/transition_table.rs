@@ -1,7 +1,7 @@
 //! Where features that see only labels fire: the edges to change when a trainer or an ensemble changes such a weight.
 
 use super::BooleanFeatures;
-use crate::label::LabelId;
+use kbest_core::LabelId;
 
 /// Where the features that see only labels fire, feature by feature.
 #[derive(Debug, Clone)]

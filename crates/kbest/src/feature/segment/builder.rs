@@ -5,13 +5,13 @@ use super::{
     Lexicon, SegmentFeatureParts, SegmentFeatures, SegmentKind, SegmentMemory, Similar, known_key,
     lexicon_key, line_key, similar_key,
 };
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, FeatureId};
-use crate::intern::Interner;
-use crate::label::LabelId;
 use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
+use kbest_core::LabelId;
+use kbest_core::intern::Interner;
+use kbest_core::{Error, Result};
 use std::collections::BTreeMap;
 
 /// Texts, shapes and the like must occur in at least so many sequences to be features: what occurs in one would be right in

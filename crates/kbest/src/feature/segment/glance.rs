@@ -18,7 +18,7 @@ use super::similar::{SimilarMemory, UNKNOWN};
 use super::text::{SegmentText, line_bits};
 use super::{SegmentFeatures, SegmentKind, Similar};
 use crate::feature::FeatureId;
-use crate::intern::{fold, hash};
+use kbest_core::intern::{fold, hash};
 
 /// Where the hash of a list begins, by kind, so that a text is not taken for a shape.
 const TEXT: u64 = 0x082e_fa98_ec4e_6c89;

@@ -1,7 +1,7 @@
 //! Lists of texts that belong together: cities, first names, journals.
 
 use super::text::push_word;
-use crate::error::{Error, Result};
+use kbest_core::{Error, Result};
 
 /// A named list of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -38,9 +38,9 @@ pub use similar::Similar;
 pub use text::SegmentText;
 
 use super::{Dictionary, FeatureId};
-use crate::error::{Error, Result};
-use crate::kernel::Blob;
+use crate::memory::Blob;
 use glance::Glances;
+use kbest_core::{Error, Result};
 use similar::SimilarMemory;
 
 /// A kind of segment feature.

@@ -11,11 +11,11 @@
 //! share a word with it.
 
 use super::text::SegmentText;
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, rises_to};
-use crate::intern::Interner;
-use crate::kernel::Blob;
-use crate::label::LabelId;
+use crate::memory::Blob;
+use kbest_core::LabelId;
+use kbest_core::intern::Interner;
+use kbest_core::{Error, Result};
 
 /// Known segments as vectors, by word.
 #[derive(Debug, Clone, Default)]

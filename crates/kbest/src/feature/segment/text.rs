@@ -1,8 +1,8 @@
 //! One sequence as its segments see it: words and shapes end to end, so that those of a segment are one slice.
 
-use crate::error::{Error, Result};
 use crate::sequence::Sequence;
 use crate::template::{push_folded, push_shape};
+use kbest_core::{Error, Result};
 
 /// Words and shapes of a sequence, each list joined by spaces, and its lines.
 #[derive(Debug, Clone, Default)]

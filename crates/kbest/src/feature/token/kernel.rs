@@ -1,8 +1,8 @@
 //! Kernels between tokens.
 
 use super::{TokenVector, TokenVectors};
-use crate::error::{Error, Result};
-use crate::kernel::exp_rows;
+use kbest_core::simd::exp_rows;
+use kbest_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,9 @@
 //! Many token vectors, token by token and feature by feature.
 
-use crate::error::{Error, Result};
 use crate::feature::{FeatureId, rises_to};
-use crate::kernel::{Blob, Loop, run};
+use crate::memory::Blob;
+use kbest_core::simd::{Loop, run};
+use kbest_core::{Error, Result};
 
 /// A feature that one vector in this many has gets a whole column: reading zeros is cheaper than jumping.
 const WHOLE_COLUMN: usize = 4;
@@ -247,7 +248,7 @@ impl TokenVectorsBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use kbest_core::random::Random;
 
     #[test]
     fn a_row_has_the_bits_of_its_products() {

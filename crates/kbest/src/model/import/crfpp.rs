@@ -14,12 +14,12 @@
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set, ranked};
-use crate::columns::{Format, TextFormat};
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource};
-use crate::label::LabelSet;
 use crate::model::{EdgeWeight, EdgeWeights, ModelParts, NodeWeights, NodeWeightsBuilder};
 use crate::template::Template;
+use crate::text::{Format, TextFormat};
+use kbest_core::LabelSet;
+use kbest_core::{Error, Result};
 
 /// A feature, and where its weights begin.
 #[derive(Debug, Clone, Copy)]

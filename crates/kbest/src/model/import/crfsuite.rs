@@ -13,11 +13,11 @@
 
 use super::text::shown;
 use super::{Model, dictionary, label_set, ranked};
-use crate::columns::{Format, TextFormat};
-use crate::error::{Error, Result};
 use crate::feature::{Dictionary, Extractor, FeatureSource};
-use crate::label::{LabelId, LabelSet};
 use crate::model::{EdgeWeight, EdgeWeights, ModelParts, NodeWeightsBuilder};
+use crate::text::{Format, TextFormat};
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelSet};
 
 const HEADER: usize = 48;
 const FEATURE: usize = 20;

@@ -42,9 +42,9 @@ pub use wapiti::wapiti;
 
 use self::ranked::ranked;
 use super::Model;
-use crate::error::{Error, Result};
 use crate::feature::Dictionary;
-use crate::label::LabelSet;
+use kbest_core::LabelSet;
+use kbest_core::{Error, Result};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;

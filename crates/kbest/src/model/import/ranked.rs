@@ -1,16 +1,16 @@
 //! Ranks the labels of imported models from frequent to rare.
 //!
 //! Labels keep the numbers of the program that trained the model, so that ties are broken as in that program. Decoders
-//! that begin with the most likely labels ([`Staggered`](crate::decode::Staggered)) therefore get a separate order. No
+//! that begin with the most likely labels ([`Staggered`](kbest_core::decode::Staggered)) therefore get a separate order. No
 //! format stores how frequent a label was; the number of weights that mention it is used instead, because a frequent
 //! label occurs with many features. **Cost.** One look at each weight, little compared with reading them. Our own model
 //! file stores the numbers and not this order: counting again would slow down loading for everyone who does not need
 //! it.
 
 use super::Model;
-use crate::error::Result;
 use crate::feature::FeatureId;
-use crate::label::LabelId;
+use kbest_core::LabelId;
+use kbest_core::Result;
 use std::cmp::Reverse;
 
 /// The same model, with its shared edges ranked by the number of weights of each label; ties by number.

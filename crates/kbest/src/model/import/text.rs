@@ -1,7 +1,7 @@
 //! Text models, line by line.
 
 use super::float;
-use crate::error::{Error, Result, quoted};
+use kbest_core::{Error, Result, quoted};
 
 /// The rest of a text model, and the current place in it.
 #[derive(Debug)]

@@ -16,12 +16,12 @@
 
 use super::text::{Text, shown};
 use super::{Model, dictionary, label_set, ranked};
-use crate::columns::{Format, TextFormat};
-use crate::error::Result;
 use crate::feature::{Dictionary, Extractor, FeatureSource};
-use crate::label::{LabelId, LabelSet};
 use crate::model::{EdgeWeight, EdgeWeights, ModelParts, NodeWeights, NodeWeightsBuilder};
 use crate::pattern::{Pattern, PatternKind, Patterns};
+use crate::text::{Format, TextFormat};
+use kbest_core::Result;
+use kbest_core::{LabelId, LabelSet};
 
 /// The types that decode as a chain of label pairs.
 const TYPES: [(&str, &str); 2] = [("0", "maxent"), ("2", "crf")];

@@ -14,12 +14,12 @@
 //! members before it. Edges are added in `f32`: exact for whole-number steps, else the last bit may depend on them.
 
 use super::distinct_edges;
-use crate::error::Result;
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::label::LabelId;
-use crate::lattice::{Edges, Lattice};
 use crate::model::{LabelParts, Model, Voters};
 use crate::scoring::{Constrain, Members};
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Lattice};
 
 /// The effect on the lattice of changing one weight.
 #[derive(Debug, Clone, Copy)]

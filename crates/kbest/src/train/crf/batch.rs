@@ -10,9 +10,9 @@
 //! number of positions; each is summed alone and the sums are added in order, so that no rounding depends on the number
 //! of threads.
 
-use crate::error::Result;
 use crate::train::family::{Differentiable, Layout, Tally, positions};
 use crate::train::{OnProgress, Progress};
+use kbest_core::Result;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;

@@ -18,8 +18,8 @@
 //! optimization via quasi-Newton methods* (2013), section 4, for the search; Andrew & Gao, *Scalable training of
 //! L1-regularized log-linear models*, ICML 2007, for OWL-QN.
 
-use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::Result;
 use std::collections::VecDeque;
 
 /// Number of remembered steps (as in CRFsuite).

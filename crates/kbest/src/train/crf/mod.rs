@@ -49,10 +49,10 @@ mod tests;
 
 use super::family::{Differentiable, Layout, Scope, Tally, positions};
 use super::{EpochReport, OnProgress, Trainer, TrainingSet};
-use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
 use batch::Batch;
 pub(super) use batch::Expectations;
+use kbest_core::{Error, Result};
 pub(super) use lbfgs::Lbfgs;
 use sgd::{Pace, Sgd};
 use std::collections::VecDeque;

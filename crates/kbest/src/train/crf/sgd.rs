@@ -13,10 +13,10 @@
 //! **Paper.** Duchi, Hazan & Singer, *Adaptive subgradient methods*, JMLR 2011, section 5.
 
 use super::batch::Expectations;
-use crate::error::Result;
 use crate::state::{StateReader, StateWriter};
 use crate::train::family::{Differentiable, Layout, Tally, positions};
 use crate::train::{OnProgress, Progress, shuffled};
+use kbest_core::Result;
 use std::ops::Range;
 
 /// The settings of the descent.

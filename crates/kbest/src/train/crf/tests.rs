@@ -3,14 +3,14 @@
 use super::*;
 use crate::feature::FeatureSource;
 use crate::feature::boolean::{BooleanFeatures, Observation};
-use crate::label::LabelSet;
 use crate::model::LabelGroups;
-use crate::random::Random;
 use crate::scoring::rows::{self, ScoreBuffer};
 use crate::sequence::Sequence;
 use crate::template::Template;
 use crate::train::rows::RowLayout;
 use crate::train::{BooleanExample, BooleanTrainingSet, Family};
+use kbest_core::LabelSet;
+use kbest_core::random::Random;
 
 /// The features of the random data.
 #[derive(Debug, Clone, Copy, PartialEq)]

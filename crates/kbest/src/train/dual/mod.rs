@@ -65,15 +65,15 @@ use super::family::Family;
 use super::rows::TrainingSet;
 use super::structure::Positions;
 use super::{Averaging, Change, Update};
-use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::feature::token::{TokenKernel, TokenVectors, vector_of};
-use crate::label::LabelId;
-use crate::lattice::Lattice;
 use crate::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Voters, VotersBuilder};
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::LabelId;
+use kbest_core::lattice::Lattice;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// Limits of a dual model.

@@ -2,12 +2,12 @@
 
 use super::kernel_rows::KernelRows;
 use super::{DualParameter, DualTrainingSet};
-use crate::error::{Error, Result};
-use crate::kernel::{Loop, run};
-use crate::label::LabelId;
-use crate::lattice::Edges;
 use crate::model::{Coefficient, EdgeWeights, Support};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::lattice::Edges;
+use kbest_core::simd::{Loop, run};
+use kbest_core::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A number in training and the sum of its changes, each times the clock.

@@ -29,12 +29,12 @@ use super::change::merge;
 use super::dual::{DualParameter, DualTrainingSet, DualWeights};
 use super::family::Family;
 use super::{Change, EpochReport, OnProgress, Progress, Trainer, shuffled};
-use crate::decode::{Decode, Decoded, Decoder, Scratch};
-use crate::error::{Error, Result};
-use crate::label::LabelId;
-use crate::lattice::Lattice;
 use crate::model::Model;
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::decode::{Decode, Decoded, Decoder, Scratch};
+use kbest_core::lattice::Lattice;
+use kbest_core::{Error, Result};
 use std::sync::Arc;
 
 /// What the number of errors scales.

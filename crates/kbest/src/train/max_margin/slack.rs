@@ -4,9 +4,9 @@
 //! with `f`: the best path for each number `h` of errors, by Viterbi over pairs of label and errors so far, and the best of
 //! those. Exact, `T^2 L^2`.
 
-use crate::error::Result;
-use crate::label::LabelId;
-use crate::lattice::Lattice;
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::lattice::Lattice;
 
 const NONE: f64 = f64::NEG_INFINITY;
 

@@ -1,10 +1,10 @@
 //! Labelled sequences as numbers.
 
-use crate::error::{Error, Result};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureSource, Frozen};
-use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 use crate::model::{LabelGroups, LabelParts};
 use crate::sequence::Sequence;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 
 /// One sequence.
 #[derive(Debug, Clone)]

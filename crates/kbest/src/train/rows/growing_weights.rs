@@ -11,16 +11,16 @@
 //! ([`GrowingWeights::settle`]), by passes over the pairs of classes and the pairs of labels that have weights.
 
 use super::{RowParameter, TrainingSet};
-use crate::error::{Error, Result};
 use crate::feature::FeatureId;
-use crate::label::LabelId;
-use crate::lattice::Edges;
 use crate::model::{Agreement, ClassScores, EdgeWeight, EdgeWeights, LabelGroups, LabelParts, OverClasses};
 use crate::model::{NodeWeights, NodeWeightsBuilder};
 use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use kbest_core::LabelId;
+use kbest_core::lattice::Edges;
+use kbest_core::{Error, Result};
 
 /// A row that meets this many columns, or one in [`WHOLE_PART`] of all, is stored whole.
 const WHOLE_FROM: usize = 8;

@@ -11,12 +11,12 @@
 //! speaks against a part is worth knowing.
 
 use super::{Example, Finished, Observed, TrainingSet};
-use crate::error::Result;
 use crate::feature::{Extractor, FeatureId};
-use crate::kernel::prefetch;
-use crate::label::LabelId;
+use crate::memory::prefetch;
 use crate::model::{Agreement, EdgeWeight, EdgeWeights, LabelGroups, LabelParts, NodeWeightsBuilder};
 use crate::train::family::{Layout, Scope};
+use kbest_core::LabelId;
+use kbest_core::Result;
 use std::ops::Range;
 
 /// Two neighbouring labels: the one before, the one after.

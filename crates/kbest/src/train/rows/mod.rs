@@ -20,13 +20,13 @@ pub use point::{RowPoint, RowSums};
 use super::family::{Differentiable, Family, Scope, Tally};
 use super::structure::Positions;
 use super::{Averaging, Change, Update};
-use crate::error::{Error, Result};
 use crate::feature::FeatureId;
-use crate::label::LabelId;
-use crate::lattice::Lattice;
 use crate::model::{LabelGroups, LabelParts, Model, ModelParts, Voters, VotersBuilder};
 use crate::scoring::rows::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::lattice::Lattice;
+use kbest_core::{Error, Result};
 
 /// A weight of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

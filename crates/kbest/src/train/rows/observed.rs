@@ -2,12 +2,12 @@
 
 use super::Example;
 use super::layout::Pair;
-use crate::error::{Error, Result};
 use crate::feature::{Extractor, FeatureId};
-use crate::label::LabelId;
 use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use kbest_core::LabelId;
+use kbest_core::{Error, Result};
 
 /// Features and the labels or pairs of labels that they occur with.
 #[derive(Debug, Clone, Default)]

@@ -2,14 +2,14 @@
 
 use super::Example;
 use super::layout::{RowLayout, Shared};
-use crate::error::Result;
 use crate::feature::FeatureId;
-use crate::label::LabelId;
-use crate::lattice::{Edges, Shape};
-use crate::marginal::{MarginalScratch, Marginals, PairSums};
 use crate::model::{ClassScores, LabelParts, OverClasses, edges_of_best_shape};
 use crate::scoring::rows::{self, RowWeights, ScoreBuffer};
 use crate::train::family::{Tally, judged};
+use kbest_core::LabelId;
+use kbest_core::Result;
+use kbest_core::lattice::{Edges, Shape};
+use kbest_core::marginal::{MarginalScratch, Marginals, PairSums};
 
 /// A vector of weights, ready to score.
 #[derive(Debug)]

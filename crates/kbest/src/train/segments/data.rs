@@ -1,12 +1,12 @@
 //! Labelled segments as numbers.
 
-use crate::error::{Error, Result};
 use crate::feature::segment::{SegmentFeatures, SegmentFeaturesBuilder, SegmentMemory};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureId, FeatureSource, Frozen};
-use crate::label::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
-use crate::scheme::{Layout, Scheme, Spelling, Tagging};
-use crate::segment::Segment;
 use crate::sequence::Sequence;
+use kbest_core::scheme::{Layout, Scheme, Spelling, Tagging};
+use kbest_core::segment::Segment;
+use kbest_core::{Error, Result};
+use kbest_core::{LabelId, LabelOrder, LabelSet, LabelSetBuilder};
 
 /// No segment may be longer: every length has a score for each label.
 const LONGEST: usize = 1 << 16;
@@ -248,7 +248,7 @@ fn read_segments(gold: &[Vec<&str>], from: SegmentsFrom) -> Result<(LabelSet, Sp
         SegmentsFrom::Scheme(scheme) => {
             let layout = Tagging::detect(all()).map_or_else(Layout::default, |tagging| tagging.layout);
             let tagging = Tagging { scheme, layout };
-            if all().all(|label| tagging.read(label).role == crate::scheme::Role::Outside) {
+            if all().all(|label| tagging.read(label).role == kbest_core::scheme::Role::Outside) {
                 let example = all().next().copied().unwrap_or_default();
                 let expected = format!("labels of the scheme {scheme}, such as I-X");
                 return Err(Error::argument(

@@ -9,14 +9,14 @@
 use super::data::{SegmentExample, SegmentTrainingSet};
 use super::weights::{SegmentParameter, WholeRows};
 use super::{Counting, model_of};
-use crate::error::Result;
 use crate::feature::FeatureId;
-use crate::label::LabelId;
 use crate::model::{EdgeWeight, EdgeWeights, NodeWeights, NodeWeightsBuilder, PLACES, SegmentModel};
 use crate::train::family::{Layout, Scope};
 use crate::train::rows::{RowParameter, lists};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use kbest_core::LabelId;
+use kbest_core::Result;
 use std::ops::Range;
 
 /// Two neighbouring labels: the one before, the one after.

@@ -44,16 +44,16 @@ use super::family::{Differentiable, Family, Scope, Tally};
 use super::rows::RowParameter;
 use super::structure::Segments;
 use super::{Averaging, Change, Update};
-use crate::error::{Error, Result};
 use crate::feature::{FeatureBuffer, FeatureId};
-use crate::kernel::Float;
-use crate::label::LabelId;
 use crate::model::{
     EdgeWeights, NodeWeights, NodeWeightsBuilder, SegmentModel, SegmentModelParts, Voters, VotersBuilder,
 };
 use crate::scoring::{PlaceScores, place_lattice};
-use crate::segment::{Segment, SegmentLattice};
 use crate::state::{StateReader, StateWriter};
+use kbest_core::LabelId;
+use kbest_core::segment::{Segment, SegmentLattice};
+use kbest_core::simd::Float;
+use kbest_core::{Error, Result};
 use point::WholeScores;
 use weights::WholeRows;
 

@@ -4,14 +4,14 @@ use super::data::{SegmentExample, SegmentTrainingSet};
 use super::layout::{Pair, SegmentLayout};
 use super::weights::WholeRows;
 use super::whole_scores;
-use crate::error::Result;
 use crate::feature::FeatureId;
-use crate::lattice::Edges;
 use crate::model::{LabelParts, allowed, edges_of_best_shape};
 use crate::scoring::rows::RowWeights;
 use crate::scoring::{PlaceScores, place_lattice};
-use crate::segment::SegmentMarginals;
 use crate::train::family::Tally;
+use kbest_core::Result;
+use kbest_core::lattice::Edges;
+use kbest_core::segment::SegmentMarginals;
 
 /// A vector of weights, ready to score.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use super::data::SegmentTrainingSet;
 use super::{lengths, model_of};
-use crate::error::Result;
-use crate::label::LabelId;
 use crate::model::{PLACES, SegmentModel};
 use crate::scoring::rows::RowWeights;
 use crate::state::{StateReader, StateWriter};
 use crate::train::rows::{Finished, GrowingWeights, RowParameter, Size};
+use kbest_core::LabelId;
+use kbest_core::Result;
 
 /// Which weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,13 +1,13 @@
 //! What shards answer, and how answers are added.
 
 use super::ShardPlan;
-use crate::error::{Error, Result};
 use crate::state::{StateReader, StateWriter};
 use crate::train::crf::Expectations;
 use crate::train::family::{Differentiable, Family, Tally};
 use crate::train::perceptron::{Tally as Errors, learn};
 use crate::train::rows::{GrowingWeights, RowLayout, TrainingSet};
 use crate::train::{EpochReport, PerceptronOptions, shuffled};
+use kbest_core::{Error, Result};
 
 /// The weights of shards after a pass, added up.
 pub(super) struct Mixed {

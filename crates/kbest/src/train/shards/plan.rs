@@ -1,7 +1,6 @@
 //! What all shards of a run agree on, and what is done with one of them.
 
 use super::answer::{Gradient, Mixed};
-use crate::error::{Error, Result};
 use crate::feature::FeatureBuffer;
 use crate::model::Model;
 use crate::sequence::Sequence;
@@ -11,6 +10,7 @@ use crate::train::family::{Differentiable, Layout, Scope};
 use crate::train::recipe::{Algorithm, Recipe};
 use crate::train::rows::{Example, Names, Observed, RowLayout, TrainingSet};
 use crate::train::{Averaging, PerceptronOptions, Update};
+use kbest_core::{Error, Result};
 
 /// Labels, features and options that every shard works with.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Labels and features of data that lies in shards.
 
-use crate::error::Result;
 use crate::feature::{DictionaryBuilder, ExtractorBuilder, FeatureBuffer, FeatureSource};
-use crate::label::{LabelOrder, LabelSetBuilder};
 use crate::model::Model;
 use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
 use crate::train::family::Family;
 use crate::train::rows::TrainingSet;
+use kbest_core::Result;
+use kbest_core::{LabelOrder, LabelSetBuilder};
 
 /// The labels and features of a shard, or of several, with counts.
 ///

@@ -1,0 +1,120 @@
+//! The shell around every search: one lattice, its edges in their own type, a tally that counts or does not.
+//!
+//! **What.** A decoder writes one loop, [`Algorithm::search`], generic over the shape of the edges and over the tally.
+//! [`Sealed::run`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what
+//! shape its edges have or whether work is counted. **Why here.** The counts belong to the shell, not to the search:
+//! however a search ends, with paths, an error or a `?` in the middle, its work is reported. A decoder that hands its
+//! [`Job`] to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is private to the crate: a
+//! search is only ever called with arguments that [`Sealed::run`] has checked.
+
+use super::counters::{Tally, Uncounted, Work};
+use super::gather::GatherEdges;
+use super::{Decode, Decoded, Scratch};
+use crate::error::{Error, Result};
+use crate::lattice::{Lattice, with_edges};
+use crate::simd::Float;
+
+/// The input and output of a search.
+#[derive(Debug)]
+pub(crate) struct Job<'j, 'l, S: Float, E, T> {
+    /// At least one position.
+    pub(crate) lattice: &'j Lattice<'l, S>,
+    /// The edges of the lattice.
+    pub(crate) edges: &'j E,
+    /// Paths wanted: at least 1; more only for decoders that support it.
+    pub(crate) k: usize,
+    pub(crate) scratch: &'j mut Scratch<S>,
+    pub(crate) tally: &'j mut T,
+    /// Empty at first; the search pushes the paths, best first.
+    pub(crate) out: &'j mut Decoded<S>,
+}
+
+impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
+    /// The same job, for another search to try first.
+    pub(crate) fn reborrow(&mut self) -> Job<'_, 'l, S, E, T> {
+        let Job { lattice, edges, k, ref mut scratch, ref mut tally, ref mut out } = *self;
+        Job { lattice, edges, k, scratch, tally, out }
+    }
+}
+
+/// The search of a decoder, and the option that users can type, if it has one.
+pub(crate) trait Algorithm: Decode + Sized {
+    /// Pushes the requested paths, or as many as exist.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoPath`] if every path is forbidden.
+    fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()>;
+
+    /// The same decoder with the option of `NAME:OPTION`.
+    ///
+    /// # Errors
+    /// If it takes no option, or not this one.
+    fn with_option(self, option: &str) -> Result<Self> {
+        let reason = format!("it takes no option, so `{option}` cannot be set");
+        Err(Error::Unsupported { decoder: self.name(), reason })
+    }
+
+    /// What is reported to have answered an empty sequence, for which nothing searches.
+    fn name_for_empty(&self) -> &'static str {
+        self.name()
+    }
+
+    /// The option that [`Algorithm::with_option`] would take, if it is not the default.
+    fn option(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The work before and after the search. Only types with a search implement it, so only the decoders of this crate can
+/// implement [`Decode`].
+#[allow(unnameable_types)] // that is how it seals
+pub trait Sealed {
+    /// See [`Decode::decode_into`].
+    fn run<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()>;
+}
+
+impl<D: Algorithm> Sealed for D {
+    fn run<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        if k == 0 {
+            return Err(Error::argument("k", "at least 1", k));
+        }
+        self.supports(k)?;
+        out.clear(self.name());
+        if lattice.positions() == 0 {
+            out.decoder = self.name_for_empty();
+            out.push_path(0, S::ZERO);
+            return Ok(());
+        }
+        if !scratch.counting && !scratch.tracing {
+            return search(self, lattice, k, scratch, &mut Uncounted, out);
+        }
+        let mut work = Work::over(lattice.positions(), lattice.labels(), scratch.tracing);
+        let answer = search(self, lattice, k, scratch, &mut work, out);
+        (out.counters, out.trace) = (Some(work.counters), work.trace);
+        answer
+    }
+}
+
+/// Searches with the edges as their own type.
+fn search<S: Float>(
+    algorithm: &impl Algorithm,
+    lattice: &Lattice<'_, S>,
+    k: usize,
+    scratch: &mut Scratch<S>,
+    tally: &mut impl Tally,
+    out: &mut Decoded<S>,
+) -> Result<()> {
+    with_edges!(lattice, |edges| algorithm.search(Job { lattice, edges, k, scratch, tally, out }))
+}
