@@ -4,7 +4,9 @@
 //! order of the items, no matter which thread finishes first. Underneath, [`Pipeline`] moves batches of any type; it
 //! reuses a few batches over and over, so that their buffers are kept.
 //!
-//! **Guarantees.** The caller's own thread fills the batches, so the iterator need be neither `Send` nor `'static`. At
+//! [`map`] maps numbers, so its workers may borrow what they look up by number; it returns when all are done.
+//!
+//! **Guarantees** of [`in_order`]. The caller's own thread fills the batches, so the iterator need be neither `Send` nor `'static`. At
 //! most four batches per worker are in flight, so memory depends on the size of the batches, not of the input. Results
 //! do not depend on the number of threads: everything before a failure is delivered before it. If a worker panics, the
 //! caller panics with the same message, at the place of the item at fault. Dropping a pipeline stops its threads; each
@@ -35,9 +37,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::iter::{Fuse, FusedIterator};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 
 /// Batches in flight per worker.
 const BATCHES: usize = 4;
@@ -264,6 +267,45 @@ impl<T, U> Default for Items<T, U> {
     fn default() -> Self {
         Items { items: Vec::new(), results: VecDeque::new() }
     }
+}
+
+/// Maps the numbers below `count` on up to `threads` threads; the results have the order of the numbers.
+///
+/// `worker` makes what each thread works with. A thread takes the next number that nobody has, so numbers may differ in
+/// how long they take. If a worker panics, so does the caller, with the same message.
+///
+/// ```
+/// use kbest_core::pipeline::map;
+/// let words = ["one", "three", "seventeen"];
+/// let lengths = map(words.len(), 2, || |i| words[i].len());
+/// assert_eq!(lengths, [3, 5, 9]);
+/// ```
+pub fn map<R: Send, W: FnMut(usize) -> R>(
+    count: usize,
+    threads: usize,
+    worker: impl Fn() -> W + Sync,
+) -> Vec<R> {
+    if threads <= 1 || count <= 1 {
+        return (0..count).map(worker()).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut worker, mut done) = (worker(), Vec::new());
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= count {
+                return done;
+            }
+            done.push((i, worker(i)));
+        }
+    };
+    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
+        let done = threads.into_iter().map(|thread| thread.join());
+        done.flat_map(|done| done.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    all.sort_unstable_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The results of [`in_order`]: an iterator that owns its workers.

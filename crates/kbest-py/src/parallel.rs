@@ -2,10 +2,9 @@
 
 use crate::edges::Prepared;
 use kbest::train::MOST_THREADS;
-use kbest::{Edges, Float, MarginalScratch, Scratch};
+use kbest::{Edges, Float, MarginalScratch, Scratch, pipeline};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Working memory of one thread.
@@ -74,22 +73,9 @@ pub(crate) fn map<S: Number, R: Send>(
         let all = |memory: &mut Memory<S>| (0..count).map(|i| work(memory, i)).collect();
         return if scores <= KEPT_SCORES { S::with_memory(all) } else { all(&mut Memory::default()) };
     }
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let (mut memory, mut done) = (Memory::default(), Vec::new());
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= count {
-                return done;
-            }
-            done.push((i, work(&mut memory, i)));
-        }
-    };
-    let mut all: Vec<(usize, R)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
-    all.sort_unstable_by_key(|(i, _)| *i);
-    all.into_iter().map(|(_, result)| result).collect()
+    pipeline::map(count, threads, || {
+        let mut memory = Memory::default();
+        let work = &work;
+        move |i| work(&mut memory, i)
+    })
 }

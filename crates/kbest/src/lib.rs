@@ -79,7 +79,7 @@
 //!
 //! # Text
 //!
-//! [`columns`] reads and writes sequences; [`template`], [`pattern`] and [`feature`] turn them into numbered features, and
+//! [`text`] reads and writes sequences; [`template`], [`pattern`] and [`feature`] turn them into numbered features, and
 //! [`feature::boolean`] takes features that are Rust functions. [`scoring`] is the seam behind which all models lie,
 //! [`train::family`] the one behind which trainers find them. [`evaluate`] compares labels with the right ones, and
 //! [`synthetic`] makes up a language if you have no corpus.

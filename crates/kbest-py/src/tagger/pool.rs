@@ -3,9 +3,8 @@
 use super::PyTagger;
 use super::engine::Engine;
 use kbest::train::MOST_THREADS;
-use kbest::{LabelId, Sequence};
+use kbest::{LabelId, Sequence, pipeline};
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 impl PyTagger {
     /// Runs with a tagger of the library.
@@ -36,29 +35,10 @@ impl PyTagger {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let useful = count.div_ceil(CHUNK).clamp(1, MOST_THREADS);
         let threads = if threads == 0 { cores() } else { threads }.clamp(1, useful);
-        if threads == 1 {
-            return self.with(confidences, |engine| (0..count).map(|i| work(engine, i)).collect());
-        }
-        let next = AtomicUsize::new(0);
-        let worker = || {
-            self.with(confidences, |engine| {
-                let mut done = Vec::new();
-                loop {
-                    let first = next.fetch_add(CHUNK, Ordering::Relaxed);
-                    if first >= count {
-                        return done;
-                    }
-                    let chunk = first..(first + CHUNK).min(count);
-                    done.push((first, chunk.map(|i| work(engine, i)).collect::<Vec<_>>()));
-                }
-            })
+        let chunk = |c: usize| {
+            let numbers = c * CHUNK..((c + 1) * CHUNK).min(count);
+            self.with(confidences, |engine| numbers.map(|i| work(engine, i)).collect::<Vec<_>>())
         };
-        let mut parts: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            let joined = workers.into_iter().map(|worker| worker.join());
-            joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
-        parts.sort_unstable_by_key(|(first, _)| *first);
-        parts.into_iter().flat_map(|(_, answers)| answers).collect()
+        pipeline::map(count.div_ceil(CHUNK), threads, || chunk).into_iter().flatten().collect()
     }
 }

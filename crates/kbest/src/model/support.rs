@@ -8,7 +8,7 @@
 //! **Cost.** Per token of the input one row of the kernel (`S` values for `S` support tokens) and an addition per stored
 //! coefficient, all labels in one pass. A linear kernel needs neither: [`Support::collapsed`].
 //!
-//! The mathematics: `docs/kernels.md`.
+//! The mathematics: `docs/dual-models.md`.
 
 use super::container::{Container, ContainerWriter, Plain};
 use super::node_weights::{NodeWeights, NodeWeightsBuilder};

@@ -12,11 +12,10 @@ use hashbrown::HashMap;
 use kbest_core::LabelId;
 use kbest_core::decode::{Decode, Decoded, Decoder, Scratch};
 use kbest_core::lattice::Edges;
+use kbest_core::pipeline::map;
 use kbest_core::{Error, Result};
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::thread;
 
 /// A shorter run of members is not worth a thread.
 const MEMBERS_PER_THREAD: usize = 64;
@@ -91,27 +90,20 @@ pub(super) fn vote<M: Scorer>(
     let count = members.votes().len();
     let runs = threads.min(count / MEMBERS_PER_THREAD).max(1);
     let run = |i: usize| count * i / runs..count * (i + 1) / runs;
-    let constrain = &constrain;
-    let ballots = thread::scope(|scope| {
-        let others: Vec<_> = (1..runs)
-            .map(|i| {
-                scope.spawn(move || match scorer.members(input, constrain)? {
-                    Some(members) => collect(members, run(i), limits, decoder, &mut Scratch::new()),
-                    None => Ok(Ballots::new()), // an ensemble stays one
-                })
-            })
-            .collect();
-        let first = collect(members, run(0), limits, decoder, scratch);
-        let others: Vec<_> = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect();
-        // The error of the earliest member is the one reported.
-        others.into_iter().try_fold(first?, |mut ballots, later| {
-            ballots.join(later?);
-            Ok(ballots)
-        })
-    })?;
+    if runs == 1 {
+        return Ok(Some(collect(members, 0..count, limits, decoder, scratch)?.winners(k)));
+    }
+    let parts = map(runs, runs, || {
+        |i| match scorer.members(input, &constrain)? {
+            Some(members) => collect(members, run(i), limits, decoder, &mut Scratch::new()),
+            None => Ok(Ballots::new()), // an ensemble stays one
+        }
+    });
+    // The error of the earliest member is the one reported.
+    let mut ballots = Ballots::new();
+    for part in parts {
+        ballots.join(part?);
+    }
     Ok(Some(ballots.winners(k)))
 }
 

@@ -21,10 +21,9 @@ use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
 use kbest_core::marginal::Calibration;
+use kbest_core::pipeline::map;
 use kbest_core::{Error, Result};
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 /// This many positions are enough for a temperature.
 const ENOUGH: usize = 20_000;
@@ -145,7 +144,12 @@ where
     C: FnMut(&Sequence) -> Result<Vec<Sample>>,
 {
     let mut answers = |temperature: f64, sequences: &[&Sequence]| {
-        let answers = in_parallel(sequences, threads, &at(temperature)?)?;
+        let at = at(temperature)?;
+        let worker = || {
+            let mut answer = at();
+            move |i: usize| answer(sequences[i])
+        };
+        let answers = map(sequences.len(), threads, worker).into_iter().collect::<Result<Vec<_>>>()?;
         on_temperature(temperature);
         Ok::<_, Error>(answers)
     };
@@ -177,26 +181,6 @@ where
     } else {
         Calibrated { calibration: Calibration::new(temperature, Vec::new())?, before, after: plain }
     })
-}
-
-/// The answers for each sequence, in order.
-fn in_parallel<C: FnMut(&Sequence) -> Result<Vec<Sample>>>(
-    sequences: &[&Sequence],
-    threads: usize,
-    worker: &(impl Fn() -> C + Sync),
-) -> Result<Vec<Vec<Sample>>> {
-    let part = sequences.len().div_ceil(threads.max(1)).max(1);
-    let answer = |part: &[&Sequence]| -> Result<Vec<_>> {
-        let mut worker = worker();
-        part.iter().map(|sequence| worker(sequence)).collect()
-    };
-    let parts: Vec<Result<Vec<_>>> = thread::scope(|scope| {
-        let answer = &answer;
-        let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || answer(part))).collect();
-        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
-    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
-    Ok(parts.into_iter().flatten().collect())
 }
 
 fn reliability<'a>(

@@ -10,11 +10,10 @@ use crate::evaluate::{Evaluation, Spans};
 use crate::model::{Model, SegmentModel};
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
+use kbest_core::pipeline::map;
 use kbest_core::scheme::Spelling;
 use kbest_core::{Error, Result};
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 /// How long to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -272,13 +271,10 @@ fn evaluate<A: FnMut(&Sequence, &mut Evaluation, &[&str]) -> Result<()>>(
         Ok::<_, Error>(evaluation)
     };
     let part = sequences.len().div_ceil(threads.max(1)).max(1);
+    let parts: Vec<&[Sequence]> = sequences.chunks(part).collect();
     let mut whole = Evaluation::new(spans);
-    thread::scope(|scope| {
-        let measure = &measure;
-        let parts: Vec<_> = sequences.chunks(part).map(|part| scope.spawn(move || measure(part))).collect();
-        parts
-            .into_iter()
-            .try_for_each(|part| whole.merge(&part.join().unwrap_or_else(|panic| resume_unwind(panic))?))
-    })?;
+    for measured in map(parts.len(), threads, || |i| measure(parts[i])) {
+        whole.merge(&measured?)?;
+    }
     Ok(HeldOut { accuracy: whole.tokens().share(), span_f1: whole.spans().map(|spans| spans.all.f1()) })
 }

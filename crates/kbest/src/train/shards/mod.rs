@@ -67,11 +67,11 @@ use crate::model::Model;
 use crate::state::{StateReader, StateWriter};
 use answer::{Gradient, Mixed};
 use kbest_core::Result;
+use kbest_core::pipeline::map;
 use plan::Method;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many answers are added at once: shards 0 to 7 are one group, their sums again.
 pub const FAN: usize = 8;
@@ -116,22 +116,9 @@ impl InThreads {
 
 impl Workers for InThreads {
     fn run(&mut self, step: &[u8]) -> Result<Vec<u8>> {
-        let (plan, shards, next) = (&*self.plan, &self.shards, &AtomicUsize::new(0));
-        let work = move || {
-            let mut done = Vec::new();
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(shard) = shards.get(i) else { return done };
-                done.push((i, plan.answer(i as u64, shard, step)));
-            }
-        };
-        let mut answers: Vec<(usize, Result<Vec<u8>>)> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
-            joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
-        answers.sort_unstable_by_key(|(i, _)| *i);
-        total(plan, answers.into_iter().map(|(_, answer)| answer).collect::<Result<_>>()?)
+        let (plan, shards) = (&*self.plan, &self.shards);
+        let answers = map(shards.len(), self.threads, || |i| plan.answer(i as u64, &shards[i], step));
+        total(plan, answers.into_iter().collect::<Result<_>>()?)
     }
 }
 

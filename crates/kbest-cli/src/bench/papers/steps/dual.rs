@@ -26,7 +26,7 @@ pub(super) fn run(data: &mut Data, task: &str) -> Result<Measured> {
     let (most_train, most_test) = data.size.dual;
     corpus.train.truncate(most_train);
     let test = sample(corpus.test, most_test);
-    // Parameters that were chosen on held-out data: benchmarks/kernels.md.
+    // Parameters that were chosen on held-out data: benchmarks/dual-models.md.
     let (source, kernels) = match task {
         "letters" => (FeatureSource::Numbers(Numbers::fit(&corpus.train)?), ["poly:5", "rbf:4"]),
         _ => (FeatureSource::Preset(Preset::Columns), ["poly:2:5", "rbf:0.03"]),
