@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Put the report of `kbest bench papers` into docs/papers/, and README's table of speeds beside it.
+"""Put the report of `kbest-bench papers` into docs/papers/, and README's table of speeds beside it.
 
 usage: publish_papers.py OUT     copy report, pictures and results.json from OUT, then write README's table
        publish_papers.py         write README's table from docs/papers/results.json

@@ -1,6 +1,6 @@
 //! Lattices in files of arrays: `.npz`, `.npy`, `.safetensors`.
 
-use crate::input::{AnyBatch, Input};
+use kbest_cli::input::{AnyBatch, Input};
 use std::path::PathBuf;
 
 /// Reads the bytes as a file of this ending, and makes the lattices it describes.

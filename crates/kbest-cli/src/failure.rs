@@ -5,11 +5,11 @@ use std::path::Path;
 use thiserror::Error;
 
 /// Shorthand for results in the command line.
-pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a run did not end with exit code 0.
 #[derive(Debug, Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A file with unexpected content.
     #[error("{file}: {problem}")]
     Input {
@@ -42,17 +42,17 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// A [`Failure::Input`] for this file.
-    pub(crate) fn input(file: &str, problem: impl ToString) -> Self {
+    pub fn input(file: &str, problem: impl ToString) -> Self {
         Failure::Input { file: file.into(), problem: problem.to_string() }
     }
 
     /// A [`Failure::System`] for this file.
-    pub(crate) fn system(doing: &str, path: &Path, source: io::Error) -> Self {
+    pub fn system(doing: &str, path: &Path, source: io::Error) -> Self {
         Failure::System { what: format!("{}: cannot {doing}", path.display()), source }
     }
 
     /// 0 for a closed pipe, 1 if a check failed, 2 for bad input or usage.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Failure::Library(kbest::Error::Io { source, .. })
@@ -67,7 +67,7 @@ impl Failure {
 }
 
 /// An error about an option, in the words of the command line.
-pub(crate) fn as_typed(error: kbest::Error) -> Failure {
+pub fn as_typed(error: kbest::Error) -> Failure {
     match error {
         kbest::Error::Argument { what, expected, got } => {
             let owner = ["algorithm ", "optimizer ", "loss "].iter().any(|owner| expected.starts_with(owner));

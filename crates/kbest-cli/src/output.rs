@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// An output that is kept only if [`Output::finish`] is called.
-pub(crate) enum Output {
+pub enum Output {
     Stdout(BufWriter<io::Stdout>),
     File(WholeFile, PathBuf),
 }
 
 impl Output {
     /// Stdout if no path is given, or `-`.
-    pub(crate) fn create(path: Option<&Path>) -> Result<Self> {
+    pub fn create(path: Option<&Path>) -> Result<Self> {
         match path.filter(|path| *path != Path::new("-")) {
             None => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
             Some(path) => {
@@ -29,7 +29,7 @@ impl Output {
     }
 
     /// Completes the output.
-    pub(crate) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         match self {
             Output::Stdout(mut stdout) => Ok(stdout.flush()?),
             Output::File(file, path) => file.finish().map_err(|error| Failure::system("write", &path, error)),
@@ -70,14 +70,14 @@ pub(crate) fn keep_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'
 }
 
 /// Writes a whole file at once.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut output = Output::create(Some(path))?;
     output.write_all(bytes)?;
     output.finish()
 }
 
 /// A progress bar on stderr that appears if the work takes long; invisible unless stderr is a terminal.
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
     shown: Cell<bool>,
     begun: Instant,
@@ -87,7 +87,7 @@ impl Progress {
     const PATIENCE: Duration = Duration::from_secs(1);
 
     /// For `steps` steps. `quiet` if the results themselves are printed to the terminal.
-    pub(crate) fn new(steps: usize, quiet: bool) -> Self {
+    pub fn new(steps: usize, quiet: bool) -> Self {
         let bar = ProgressBar::hidden();
         bar.set_length(steps as u64);
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} {eta}");
@@ -111,13 +111,13 @@ impl Progress {
     }
 
     /// Advances by one step.
-    pub(crate) fn step(&self) {
+    pub fn step(&self) {
         self.bar.inc(1);
         self.show_if_long();
     }
 
     /// Sets the number of steps done.
-    pub(crate) fn at(&self, steps: usize) {
+    pub fn at(&self, steps: usize) {
         self.bar.set_position(steps as u64);
         self.show_if_long();
     }
@@ -135,7 +135,7 @@ impl Progress {
     }
 
     /// Shows what is being done.
-    pub(crate) fn say(&self, message: &str) {
+    pub fn say(&self, message: &str) {
         self.bar.set_message(message.to_owned());
     }
 }

@@ -5,16 +5,16 @@
 use std::fmt::Write;
 
 /// One line of the chart.
-pub(crate) struct Series {
-    pub(crate) name: String,
+pub struct Series {
+    pub name: String,
     /// (x, y), both above 0, in order of x.
-    pub(crate) points: Vec<(f64, f64)>,
-    pub(crate) role: Role,
+    pub points: Vec<(f64, f64)>,
+    pub role: Role,
 }
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// The line to emphasise.
     Highlight,
     /// One among many.
@@ -24,11 +24,11 @@ pub(crate) enum Role {
 }
 
 /// The texts of a chart.
-pub(crate) struct Texts<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) subtitle: &'a str,
-    pub(crate) x: &'a str,
-    pub(crate) y: &'a str,
+pub struct Texts<'a> {
+    pub title: &'a str,
+    pub subtitle: &'a str,
+    pub x: &'a str,
+    pub y: &'a str,
 }
 
 const WIDTH: f64 = 930.0;
@@ -39,15 +39,15 @@ const TOP: f64 = 84.0;
 const BOTTOM: f64 = 492.0;
 
 /// Readable on white and on near-black, and as distinct for the colour-blind as ten lines allow.
-pub(crate) const COLOURS: [&str; 10] = [
+pub const COLOURS: [&str; 10] = [
     "#0072b2", "#e69f00", "#009e73", "#56b4e9", "#d55e00", "#8c6bb1", "#a6761d", "#1b9e9e", "#7f7f7f",
     "#6a994e",
 ];
-pub(crate) const HIGHLIGHT: &str = "#e0245e";
+pub const HIGHLIGHT: &str = "#e0245e";
 /// Dashes distinguish lines that colour alone does not.
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
-pub(crate) const STYLE: &str = "\
+pub const STYLE: &str = "\
 .back{fill:#fff}.text{fill:#1f2933}.soft{fill:#52606d}.grid{stroke:#d9dee4}.limit{stroke:#7b8794}
 @media(prefers-color-scheme:dark){.back{fill:#14181d}.text{fill:#e9edf1}.soft{fill:#a7b3bf}.grid{stroke:#333c46}}
 text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}";
@@ -68,7 +68,7 @@ impl Axis {
 }
 
 /// Draws the chart.
-pub(crate) fn chart(texts: &Texts<'_>, series: &[Series]) -> String {
+pub fn chart(texts: &Texts<'_>, series: &[Series]) -> String {
     let points = || series.iter().flat_map(|series| &series.points);
     let low = |f: fn(&(f64, f64)) -> f64| points().map(f).fold(f64::INFINITY, f64::min);
     let high = |f: fn(&(f64, f64)) -> f64| points().map(f).fold(0.0, f64::max);
@@ -110,24 +110,15 @@ pub(crate) fn chart(texts: &Texts<'_>, series: &[Series]) -> String {
     svg
 }
 
-pub(crate) fn draw(out: &mut String, shape: std::fmt::Arguments<'_>) {
+pub fn draw(out: &mut String, shape: std::fmt::Arguments<'_>) {
     out.write_fmt(shape).expect("writing to a string cannot fail");
 }
 
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-pub(crate) fn text(
-    out: &mut String,
-    class: &str,
-    x: f64,
-    y: f64,
-    anchor: &str,
-    size: u32,
-    bold: bool,
-    words: &str,
-) {
+pub fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, size: u32, bold: bool, words: &str) {
     let weight = if bold { " font-weight=\"700\"" } else { "" };
     draw(
         out,

@@ -3,7 +3,7 @@
 use kbest::escaped;
 
 /// Lines of cells, aligned in columns: text to the left, numbers to the right. Control characters are escaped.
-pub(crate) fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -> String {
+pub fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -> String {
     let escape = |row: &Vec<String>| row.iter().map(|cell| escaped(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(escape).collect();
     let widths: Vec<usize> = (0..header.len())
@@ -25,7 +25,7 @@ pub(crate) fn aligned(header: &[&str], numbers: &[bool], rows: &[Vec<String>]) -
 
 /// A bar for `value` on a logarithmic scale: `largest` fills `width`, and each factor of ten below it shortens the bar
 /// by `width / decades`.
-pub(crate) fn log_bar(value: f64, largest: f64, decades: f64, width: usize) -> String {
+pub fn log_bar(value: f64, largest: f64, decades: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if !(value > 0.0 && largest > 0.0) {
         return String::new();
@@ -36,7 +36,7 @@ pub(crate) fn log_bar(value: f64, largest: f64, decades: f64, width: usize) -> S
 }
 
 /// A number with about three digits: `0.0123`, `1.23`, `12,340`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
     }
@@ -53,18 +53,18 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A whole number with commas: `1,234,567`.
-pub(crate) fn grouped(value: usize) -> String {
+pub fn grouped(value: usize) -> String {
     with_commas(&value.to_string())
 }
 
 /// The number rounded to two digits: a speed of which more would be noise.
-pub(crate) fn in_two_digits(value: f64) -> usize {
+pub fn in_two_digits(value: f64) -> usize {
     let unit = 10f64.powi((value.max(1.0).log10().floor() as i32 - 1).max(0));
     ((value / unit).round() * unit) as usize
 }
 
 /// A share of 1 as a percentage: `97.93 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints a warning; a closed stderr is ignored.
-pub(crate) fn warn(text: &str) {
+pub fn warn(text: &str) {
     let _ = writeln!(std::io::stderr(), "kbest: warning: {}", kbest::escaped(text));
 }
 

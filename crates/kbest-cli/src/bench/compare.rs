@@ -5,23 +5,23 @@ use kbest::{Float, Lattice, Path};
 
 /// How a contender's answers compare with the reference.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Sequences with the same answer as the reference.
-    pub(crate) same: usize,
+    pub same: usize,
     /// The first sequence with a different answer, and a description of the difference.
-    pub(crate) difference: Option<(usize, String)>,
+    pub difference: Option<(usize, String)>,
 }
 
 impl Verdict {
     /// True if all answers are the same.
-    pub(crate) fn agree(&self) -> bool {
+    pub fn agree(&self) -> bool {
         self.difference.is_none()
     }
 }
 
 /// Compares every contender with an exact decoder asked for as many paths (for any number, if there is no other such):
 /// the one that finished most sequences, textbook Viterbi in case of a tie.
-pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Contender<S>]) -> Vec<Verdict> {
+pub fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Contender<S>]) -> Vec<Verdict> {
     let exact = || contenders.iter().filter(|other| other.decoder.entry().exact);
     let verdict = |contender: &Contender<S>| {
         let same_k = exact().any(|other| other.k == contender.k && !std::ptr::eq(other, contender));
@@ -49,7 +49,7 @@ pub(crate) fn compare<S: Float>(lattices: &[Lattice<'_, S>], contenders: &[Conte
 }
 
 /// Which exact decoders differ, where and how; none if all agree.
-pub(crate) fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]) -> Option<String> {
+pub fn disagreements<S>(contenders: &[Contender<S>], verdicts: &[Verdict]) -> Option<String> {
     let differing = contenders.iter().zip(verdicts).filter(|(contender, _)| contender.decoder.entry().exact);
     let told: Vec<String> = differing
         .filter_map(|(contender, verdict)| {

@@ -33,18 +33,18 @@ const LEAST_HOPELESS: f64 = 0.02;
 
 /// Times of one contender.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub struct Times {
     /// Seconds of each sequence in the first round; shorter than the sequences if the time limit stopped it.
-    pub(crate) each: Vec<f64>,
+    pub each: Vec<f64>,
     /// Seconds of every complete round, or of the completed part if there is none.
-    pub(crate) rounds: Vec<f64>,
+    pub rounds: Vec<f64>,
     /// True if the time limit stopped it or kept it from later rounds.
-    pub(crate) limited: bool,
+    pub limited: bool,
 }
 
 impl Times {
     /// The best round.
-    pub(crate) fn best(&self) -> f64 {
+    pub fn best(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
@@ -54,38 +54,38 @@ impl Times {
     }
 
     /// The median round.
-    pub(crate) fn median(&self) -> f64 {
+    pub fn median(&self) -> f64 {
         let mut sorted = self.rounds.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
     /// Sequences done.
-    pub(crate) fn done(&self) -> usize {
+    pub fn done(&self) -> usize {
         self.each.len()
     }
 }
 
 /// A decoder and its results.
-pub(crate) struct Contender<S> {
+pub struct Contender<S> {
     /// The name as typed, options included.
-    pub(crate) name: String,
-    pub(crate) decoder: Decoder,
+    pub name: String,
+    pub decoder: Decoder,
     /// Number of paths requested.
-    pub(crate) k: usize,
+    pub k: usize,
     /// Whether `auto` goes by its plan alone, and does not learn from one sequence to the next.
-    pub(crate) planned: bool,
+    pub planned: bool,
     /// It has no later rounds if it takes more than this many times as long as the fastest, and too long for that to be chance.
-    pub(crate) hopeless: f64,
-    pub(crate) times: Times,
+    pub hopeless: f64,
+    pub times: Times,
     /// Its answers, one per sequence done; empty where there is no legal path.
-    pub(crate) answers: Vec<Vec<Path<S>>>,
+    pub answers: Vec<Vec<Path<S>>>,
     /// Sums over all sequences, if counted.
-    pub(crate) counters: Option<Counters>,
+    pub counters: Option<Counters>,
 }
 
 impl<S> Contender<S> {
-    pub(crate) fn new(name: String, decoder: Decoder, k: usize) -> Self {
+    pub fn new(name: String, decoder: Decoder, k: usize) -> Self {
         let times = Times::default();
         Contender {
             name,
@@ -101,32 +101,32 @@ impl<S> Contender<S> {
 }
 
 /// Everything measured.
-pub(crate) struct Measured<S> {
-    pub(crate) contenders: Vec<Contender<S>>,
+pub struct Measured<S> {
+    pub contenders: Vec<Contender<S>>,
     /// One pass over all node scores.
-    pub(crate) scan: Times,
+    pub scan: Times,
     /// Only the max-plus products that dense Viterbi needs; none if the matrix would be too large.
-    pub(crate) max_plus: Option<Times>,
+    pub max_plus: Option<Times>,
 }
 
 /// How to measure.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Rounds.
-    pub(crate) repeat: usize,
+    pub repeat: usize,
     /// Seconds after which a decoder stops.
-    pub(crate) limit: f64,
+    pub limit: f64,
     /// Whether to count the work.
-    pub(crate) counting: bool,
+    pub counting: bool,
     /// Whether to measure the limits beside the contenders.
-    pub(crate) limits: bool,
+    pub limits: bool,
 }
 
 /// Runs all contenders.
 ///
 /// # Errors
 /// Any error of a decoder except [`Error::NoPath`].
-pub(crate) fn measure<S: Float>(
+pub fn measure<S: Float>(
     lattices: &[Lattice<'_, S>],
     mut contenders: Vec<Contender<S>>,
     plan: Plan,

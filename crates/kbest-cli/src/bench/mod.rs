@@ -1,16 +1,13 @@
-//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage;
-//! repeats the papers' experiments.
+//! `kbest bench`: times decoders side by side on the same sequences and compares their answers; times tagging by stage.
 
 mod compare;
-mod families;
 mod measure;
-mod papers;
 mod report;
 mod segments;
 mod tag;
 
-pub(crate) use compare::{compare, disagreements};
-pub(crate) use measure::{Contender, Plan, measure};
+pub use compare::{Verdict, compare, disagreements};
+pub use measure::{Contender, Measured, Plan, Times, measure};
 pub(crate) use report::YARDSTICK;
 
 use crate::failure::{Failure, Result};
@@ -24,11 +21,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Time decoders side by side, the stages of tagging, or the papers' experiments, on one thread
+/// Time decoders side by side, or the stages of tagging, on one thread
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv
-  kbest bench papers --quick --out report"
+    after_help = "Examples:\n  kbest bench decode lattice.npz --repeat 10\n  kbest bench tag model.kbest test.tsv"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -38,9 +34,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Decode(DecodeArguments),
-    Families(families::Arguments),
     Tag(tag::Arguments),
-    Papers(papers::Arguments),
 }
 
 /// Time decoders on the same sequences and compare their answers
@@ -81,9 +75,7 @@ struct DecodeArguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Decode(arguments) => decode(arguments),
-        What::Families(arguments) => families::run(arguments),
         What::Tag(arguments) => tag::run(arguments),
-        What::Papers(arguments) => papers::run(arguments),
     }
 }
 

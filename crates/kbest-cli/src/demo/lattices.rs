@@ -59,7 +59,7 @@ pub(super) fn compare(
 
 /// The model's edges as one matrix, as a neural network provides them; this suits plain Viterbi best. The others detect
 /// that most of it is zero.
-pub(crate) fn dense_edges(model: &Model) -> Result<Edges<f32>> {
+pub fn dense_edges(model: &Model) -> Result<Edges<f32>> {
     let labels = model.labels().len();
     let mut matrix = vec![0.0; labels * labels];
     for &feature in model.extractor().shared_edges() {

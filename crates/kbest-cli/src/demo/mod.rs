@@ -8,7 +8,7 @@ mod lattices;
 mod learn;
 mod sentence;
 
-pub(crate) use lattices::dense_edges;
+pub use lattices::dense_edges;
 
 use crate::bench::{self, Contender, Plan, YARDSTICK};
 use crate::failure::Result;

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{Dtype, Scores};
 use crate::output::Output;
 use clap::{Args, Subcommand};
-pub(crate) use npz::Npz;
+pub use npz::Npz;
 
 use lattice::{EDGE_STRENGTH, Family, Generated, PEAKED, Recipe};
 use std::io::{Cursor, Write};

@@ -7,19 +7,19 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 /// An archive of arrays.
-pub(crate) struct Npz<W: Write + Seek> {
+pub struct Npz<W: Write + Seek> {
     archive: ZipWriter<W>,
     method: CompressionMethod,
 }
 
 impl<W: Write + Seek> Npz<W> {
-    pub(crate) fn new(writer: W, compress: bool) -> Self {
+    pub fn new(writer: W, compress: bool) -> Self {
         let method = if compress { CompressionMethod::Deflated } else { CompressionMethod::Stored };
         Npz { archive: ZipWriter::new(writer), method }
     }
 
     /// Adds scores.
-    pub(crate) fn scores<S: Scores>(
+    pub fn scores<S: Scores>(
         &mut self,
         key: &str,
         shape: &[usize],
@@ -29,13 +29,13 @@ impl<W: Write + Seek> Npz<W> {
     }
 
     /// Adds labels or lengths.
-    pub(crate) fn integers(&mut self, key: &str, values: &[u32]) -> zip::result::ZipResult<()> {
+    pub fn integers(&mut self, key: &str, values: &[u32]) -> zip::result::ZipResult<()> {
         let push = |value: u32, bytes: &mut Vec<u8>| bytes.extend_from_slice(&value.to_le_bytes());
         self.array(key, "<u4", 4, &[values.len()], values, push)
     }
 
     /// Completes the archive and returns its writer.
-    pub(crate) fn finish(self) -> zip::result::ZipResult<W> {
+    pub fn finish(self) -> zip::result::ZipResult<W> {
         self.archive.finish()
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Array {
 
 /// The elements, widened to the few types needed here. All conversions are exact.
 #[derive(Debug)]
-pub(crate) enum Data {
+pub enum Data {
     /// f16, bf16 and f32.
     Single(Vec<f32>),
     /// f64.
@@ -100,7 +100,7 @@ pub(crate) fn shape_text(shape: &[usize]) -> String {
 }
 
 /// A score type that files can store.
-pub(crate) trait Scores: Float + serde::Serialize {
+pub trait Scores: Float + serde::Serialize {
     /// Its name in messages and options.
     const NAME: &'static str;
     /// Its name in numpy's headers.

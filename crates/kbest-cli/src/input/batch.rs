@@ -12,7 +12,7 @@ use kbest::{Edges, Float, LabelId, Lattice};
 
 /// All sequences of a file and the edges they share.
 #[derive(Debug)]
-pub(crate) struct Batch<S: Float> {
+pub struct Batch<S: Float> {
     pub(super) file: String,
     nodes: Vec<S>,          // B x T x L
     pub(super) rows: usize, // T
@@ -161,7 +161,7 @@ impl<S: Float> Batch<S> {
     ///
     /// # Errors
     /// [`Failure::Input`] for NaN or plus infinity, with sequence, position and label.
-    pub(crate) fn lattices(&self) -> Result<Vec<Lattice<'_, S>>> {
+    pub fn lattices(&self) -> Result<Vec<Lattice<'_, S>>> {
         let stride = self.rows * self.labels();
         let lattice = |(b, &length): (usize, &usize)| {
             let nodes = &self.nodes[b * stride..][..length * self.labels()];

@@ -7,11 +7,10 @@ mod files;
 mod npy;
 mod segments;
 
-pub(crate) use array::Scores;
-pub(crate) use batch::Batch;
+pub use array::{Data, Scores};
+pub use batch::Batch;
 
 use crate::failure::{Failure, Result};
-use array::Data;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -74,33 +73,33 @@ or in classes of labels, with listed pairs as exceptions (or without):
 
 /// Where the lattices come from.
 #[derive(Debug, Args)]
-pub(crate) struct Input {
+pub struct Input {
     /// Lattices (.npz, .npy or .safetensors); stdin if absent or `-`
-    pub(crate) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// File with more keys, such as the edges; an .npy file is read as `edge`
     #[arg(long, value_name = "FILE")]
-    pub(crate) edges: Option<PathBuf>,
+    pub edges: Option<PathBuf>,
     /// Score type used for decoding [default: that of `node`]
     #[arg(long, value_enum)]
-    pub(crate) dtype: Option<Dtype>,
+    pub dtype: Option<Dtype>,
 }
 
 /// A score type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dtype {
+pub enum Dtype {
     F32,
     F64,
 }
 
 /// A batch of either score type.
-pub(crate) enum AnyBatch {
+pub enum AnyBatch {
     Single(Batch<f32>),
     Double(Batch<f64>),
 }
 
 impl Input {
     /// Reads and checks the files.
-    pub(crate) fn read(&self) -> Result<AnyBatch> {
+    pub fn read(&self) -> Result<AnyBatch> {
         let mut arrays = files::read(self.file.as_deref(), &KEYS, "node")?;
         if let Some(path) = &self.edges {
             let more = files::read(Some(path), &KEYS, "edge")?;

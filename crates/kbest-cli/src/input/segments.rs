@@ -77,7 +77,7 @@ impl<S: Float> Batch<S> {
     ///
     /// # Errors
     /// [`Failure::Input`] for NaN or plus infinity, with sequence and place.
-    pub(crate) fn segment_lattices(&self) -> Result<Vec<SegmentLattice<'_, S>>> {
+    pub fn segment_lattices(&self) -> Result<Vec<SegmentLattice<'_, S>>> {
         let mut lattices = vec![];
         for (b, lattice) in self.lattices()?.into_iter().enumerate() {
             let length = lattice.positions();

@@ -179,6 +179,7 @@ fn unsafe_stays_in_the_kernels() {
     let crates = [
         ("crates/kbest-core/src", "simd"),
         ("crates/kbest/src", "memory"),
+        ("crates/kbest-bench/src", "nowhere"),
         ("crates/kbest-cli/src", "nowhere"),
         ("crates/kbest-py/src", "arrow/capsule.rs"),
     ];
