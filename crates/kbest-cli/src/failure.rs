@@ -1,5 +1,7 @@
 //! Errors that end a run, and their exit codes.
 
+use kbest::options::Options;
+use kbest::train::Recipe;
 use std::io;
 use std::path::Path;
 use thiserror::Error;
@@ -70,8 +72,9 @@ impl Failure {
 pub fn as_typed(error: kbest::Error) -> Failure {
     match error {
         kbest::Error::Argument { what, expected, got } => {
-            let owner = ["algorithm ", "optimizer ", "loss "].iter().any(|owner| expected.starts_with(owner));
-            let dashes = if owner { "--" } else { "" };
+            let needed = Recipe::TABLE.iter().flat_map(|row| row.needs).map(|(name, _)| *name).chain(["dev"]);
+            let first = expected.split(' ').next();
+            let dashes = if needed.into_iter().any(|name| Some(name) == first) { "--" } else { "" };
             Failure::Usage(format!("--{}: expected {dashes}{expected}, got {got}", what.replace('_', "-")))
         }
         other => other.into(),

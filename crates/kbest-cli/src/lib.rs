@@ -21,6 +21,7 @@ pub mod input;
 mod inspect;
 mod interrupt;
 mod learn_bound;
+mod options;
 pub mod output;
 mod parallel;
 mod segments;

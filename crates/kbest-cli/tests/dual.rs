@@ -126,13 +126,13 @@ fn options_that_make_no_sense_are_refused() {
             "--threads: expected --loss perceptron, got slack",
         ),
         (&["--algorithm", "dual", "--budget", "0"], "--budget: expected at least 1, got 0"),
-        (&["--algorithm", "dual", "--loss", "margin", "--C", "0"], "--C: expected a number above 0, got 0"),
+        (&["--algorithm", "dual", "--loss", "margin", "--C", "0"], "--C: expected more than 0, got 0"),
         (
             &["--algorithm", "dual", "--loss", "margin", "--gap", "nan"],
-            "--gap: expected a number above 0, got NaN",
+            "--gap: expected more than 0, got NaN",
         ),
         (&["--algorithm", "voted", "--kernel", "rbf:1"], "--kernel: expected --algorithm dual, got voted"),
-        (&["--algorithm", "dual", "--prune", "0.1"], "--prune: expected an algorithm that learns weights"),
+        (&["--algorithm", "dual", "--prune", "0.1"], "--prune: expected --algorithm averaged, perceptron"),
     ] {
         let output = run(&[&["train", &train, "-m", &model, "--features", "numbers"], more].concat());
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

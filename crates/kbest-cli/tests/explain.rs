@@ -243,7 +243,11 @@ fn what_cannot_be_explained_is_refused() {
         "--against: expected a known label",
     );
     folder.refuse(&["-m", "m.kbest", "test.tsv", "-k", "0"], 2, "-k: expected at least 1");
-    folder.refuse(&["-m", "m.kbest", "test.tsv", "--decoder", "semi-viterbi"], 2, "expected segments");
+    folder.refuse(
+        &["-m", "m.kbest", "test.tsv", "--decoder", "semi-viterbi"],
+        2,
+        "expected a model or scores of segments",
+    );
     folder.refuse(&["-m", "m.kbest", "test.tsv", "--dtype", "f64"], 2, "--dtype: expected scores");
     folder.refuse(
         &["-m", "m.kbest", "test.tsv", "--html", "test.tsv"],

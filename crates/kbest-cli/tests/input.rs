@@ -235,8 +235,9 @@ fn training_says_why_it_ends_and_what_it_keeps() {
         assert!(digits.len() <= 2, "{speed} has more digits than it is worth");
     }
     for (options, expected) in [
-        ("--dev-by f1", "--dev-by f1: expected --dev FILE, got none"),
-        ("--dev-by f2 --dev test.tsv", "--dev-by: unknown measure `f2`: expected one of accuracy, f1"),
+        ("--dev-by f1", "--dev-by: expected --dev (held-out data), got none"),
+        ("--patience 3", "--patience: expected --dev (held-out data), got none"),
+        ("--dev-by f2 --dev test.tsv", "possible values: accuracy, f1"),
     ] {
         let (code, _, stderr) = run(&folder, &format!("train train.tsv -m x.kbest {options}"), "");
         assert!(code == 2 && stderr.contains(expected), "{stderr}");

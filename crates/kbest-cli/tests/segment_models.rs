@@ -190,7 +190,7 @@ fn what_does_not_fit_is_refused() {
     let cases: &[(&[&str], &str)] = &[
         (&["tag", "-m", &semi, &test, "--decoder", "viterbi"], "expected a decoder of segments"),
         (&["tag", "-m", &semi, &test, "--decoder", "semi-astar", "-k", "2"], "best segmentation only"),
-        (&["tag", "-m", &chain, &test, "--decoder", "semi-funnel"], "expected a model of segments"),
+        (&["tag", "-m", &chain, &test, "--decoder", "semi-funnel"], "expected a model or scores of segments"),
         (&["evaluate", "-m", &semi, &test, "--decoder", "beam:4"], "expected a decoder of segments"),
         (&["tag", "-m", &semi, &test, "--constraints", "iob2"], "expected labels that encode spans"),
         (&["tag", "-m", &semi, &narrow], "columns"),
@@ -202,7 +202,10 @@ fn what_does_not_fit_is_refused() {
             &["train", &train, "-m", &new, "--algorithm", "semi", "--c2", "1"],
             "expected --algorithm crf or semi-crf",
         ),
-        (&["train", &train, "-m", &new, "--algorithm", "semi", "--segments", "bix"], "kind of segments"),
+        (
+            &["train", &train, "-m", &new, "--algorithm", "semi", "--segments", "bix"],
+            "--segments: expected one of auto",
+        ),
         (
             &["train", &train, "-m", &new, "--algorithm", "semi", "--segments", "iobes"],
             "labels of the scheme",
@@ -212,12 +215,12 @@ fn what_does_not_fit_is_refused() {
             &["train", &train, "-m", &new, "--algorithm", "semi", "--longest-segment", "1"],
             "the longest of label",
         ),
-        (&["train", &train, "-m", &new, "--algorithm", "semi", "--lines", "0"], "from 1 on"),
+        (&["train", &train, "-m", &new, "--algorithm", "semi", "--lines", "0"], "at least 1"),
         (&["train", &train, "-m", &new, "--algorithm", "semi", "--lines", "9"], "columns"),
         (&["train", &train, "-m", &new, "--algorithm", "semi", "--lexicon", &empty], "one text per line"),
         (
             &["train", &train, "-m", &new, "--algorithm", "semi", "--segment-features", "taste"],
-            "segment feature",
+            "--segment-features: expected one of text",
         ),
         (&["train", &train, "-m", &new, "--algorithm", "semi", "--prune", "1"], "--prune"),
     ];

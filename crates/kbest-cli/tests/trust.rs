@@ -65,6 +65,21 @@ impl Folder {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_model_is_a_regular_file() {
+    let folder = Folder::new();
+    assert!(Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink(folder.path("nowhere"), folder.path("link")).unwrap();
+    let before = folder.names();
+    for model in ["pipe", "/dev/null"] {
+        folder.refuse(&["train", "train.tsv", "-m", model], &format!("{model}: expected a regular file"));
+    }
+    folder.refuse(&["train", "train.tsv", "-m", "link"], "link: cannot write: is a link");
+    assert_eq!(folder.names(), before);
+    assert!(folder.path("link").is_symlink());
+}
+
 #[test]
 fn inputs_are_not_overwritten() {
     let folder = Folder::new();

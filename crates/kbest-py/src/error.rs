@@ -76,6 +76,11 @@ pub(crate) fn dtype(py: Python<'_>, argument: &str, expected: impl ToString, got
     made(py, "DtypeError", message, Some(argument))
 }
 
+/// A `KeywordError`: there is no such keyword.
+pub(crate) fn keyword(py: Python<'_>, name: &str, message: String) -> PyErr {
+    made(py, "KeywordError", message, Some(name))
+}
+
 /// An `UnsupportedError`: what was asked of this object it cannot do.
 pub(crate) fn unsupported(py: Python<'_>, what: &str, expected: impl ToString, got: impl ToString) -> PyErr {
     let message = format!("{what}: expected {}, got {}", expected.to_string(), got.to_string());

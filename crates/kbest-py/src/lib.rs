@@ -2,7 +2,7 @@
 //!
 //! `array.rs` turns what Python calls an array into slices, `call/` the arguments of a call into lattices, `edges/` edges
 //! that are prepared once. `decode.rs`, `marginal.rs` and `segments/` hold the functions, `path.rs` their answers;
-//! `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
+//! `options.rs` reads keywords; `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
 //! `error.rs` about exceptions. Pure Python parts (conversions of tensors, adapters, the estimator) are in
 //! `python/kbest/`.
 //!
@@ -18,6 +18,7 @@ mod edges;
 mod error;
 mod explain;
 mod marginal;
+mod options;
 mod parallel;
 mod path;
 mod segments;
@@ -56,6 +57,7 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tagger::PyEvaluation>()?;
     module.add_class::<arrow::ArrowStream>()?;
     module.add_function(wrap_pyfunction!(explain::explain_scores, module)?)?;
+    module.add_function(wrap_pyfunction!(options::options, module)?)?;
     module.add_class::<shards::ShardVocabulary>()?;
     module.add_class::<shards::PyShardPlan>()?;
     module.add_class::<train::Epoch>()?;

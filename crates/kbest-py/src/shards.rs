@@ -2,93 +2,66 @@
 
 use crate::arrow;
 use crate::error;
+use crate::options::{Keywords, of_tagger, plain};
 use crate::tagger::PyTagger;
 use crate::train::Job;
 use kbest::text::TextFormat;
+use kbest::train::Recipe;
 use kbest::train::shards::{self, FAN, ShardPlan, Sharded, Vocabulary, Workers};
-use kbest::train::{Algorithm, Optimizer, Recipe, Schedule};
-use kbest::{Error, Model, Sequence, Template};
+use kbest::{Error, Model, Sequence, TaggerOptions, Template};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a run in shards learns: algorithm, options and features, by the names of `kbest.train`.
-fn recipe_of(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Recipe> {
-    let mut recipe = Recipe::default();
-    for (name, value) in options {
-        let name: String = name.extract()?;
-        if value.is_none() {
-            continue;
-        }
-        match name.as_str() {
-            "algorithm" => {
-                let algorithm = Algorithm::by_name(&value.extract::<String>()?);
-                recipe.algorithm = algorithm.map_err(|failed| error::exception(py, failed))?;
-            }
-            "optimizer" => {
-                let optimizer = Optimizer::by_name(&value.extract::<String>()?);
-                recipe.optimizer = Some(optimizer.map_err(|failed| error::exception(py, failed))?);
-            }
-            "seed" => recipe.seed = value.extract()?,
-            "decoder" => recipe.decoder = Some(value.extract()?),
-            "agreement" => recipe.agreement = Some(value.extract()?),
-            "longest" => recipe.longest = Some(value.extract()?),
-            "c1" => recipe.c1 = Some(value.extract()?),
-            "c2" => recipe.c2 = Some(value.extract()?),
-            "all_states" => recipe.all_states = value.extract()?,
-            "all_transitions" => recipe.all_transitions = value.extract()?,
-            other => {
-                let expected = "algorithm, seed, decoder, longest, c1, c2, all_states or all_transitions";
-                return Err(error::argument(
-                    py,
-                    other,
-                    format!("no such option in shards, but {expected}"),
-                    "it",
-                ));
-            }
-        }
-    }
+/// The keywords of a run in shards by their tables, checked.
+fn read_options(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<(Recipe, TaggerOptions)> {
+    let (mut recipe, mut tagging) = Default::default();
+    let own = ["id", "tokens", "labels", "shards", "callback", "checkpoint", "resume"];
+    let mut keywords = Keywords::of("train", &own, Some(options))?;
+    keywords.take(py, &mut recipe, plain)?;
+    keywords.take(py, &mut tagging, of_tagger)?;
+    keywords.finish(py)?;
     ShardPlan::check(&recipe).map_err(|failed| error::exception(py, failed))?;
-    Ok(recipe)
+    Ok((recipe, tagging))
 }
 
 /// The labels and features of a part of the data, with counts.
 ///
 /// Args:
-///     options: of the algorithm, as for kbest.train.
-///     features, template: a feature set, or the text of a CRF++ template.
+///     options: of training, as for kbest.train.
+///     template: the text of a CRF++ template.
 ///     columns: how many columns of tokens there are.
 #[pyclass(name = "ShardVocabulary", module = "kbest")]
 pub(crate) struct ShardVocabulary {
     vocabulary: Vocabulary,
+    min_frequency: u32,
 }
 
 #[pymethods]
 impl ShardVocabulary {
     #[new]
-    #[pyo3(signature = (options, features, template, columns))]
+    #[pyo3(signature = (options, template, columns))]
     fn new(
         py: Python<'_>,
         options: &Bound<'_, PyDict>,
-        features: Option<&str>,
         template: Option<&str>,
         columns: usize,
     ) -> PyResult<Self> {
-        if features == Some("numbers") {
+        let (recipe, _) = read_options(py, options)?;
+        if recipe.features.as_deref() == Some("numbers") {
             return Err(error::argument(py, "features", "a feature set that needs no other data", "numbers"));
         }
-        let recipe = recipe_of(py, options)?;
         let made = || {
             let template =
                 template.map(|text| Template::parse_bytes(text.as_bytes(), "template")).transpose()?;
             let mut first = Sequence::new();
             first.push(vec!["word"; columns]); // only its width matters
-            recipe.feature_source(template, features, &[first], false)
+            recipe.feature_source(template, &[first], false)
         };
         let source = made().map_err(|failed| error::exception(py, failed))?;
-        Ok(ShardVocabulary { vocabulary: Vocabulary::new(source) })
+        Ok(ShardVocabulary { vocabulary: Vocabulary::new(source), min_frequency: recipe.min_frequency })
     }
 
     /// Whether words must be counted everywhere before features are.
@@ -141,8 +114,8 @@ impl ShardVocabulary {
     }
 
     /// A model with these labels and features, and no weights.
-    fn freeze<'py>(&self, py: Python<'py>, min_frequency: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.vocabulary.clone().freeze(min_frequency)?.to_bytes());
+    fn freeze<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.vocabulary.clone().freeze(self.min_frequency)?.to_bytes());
         Ok(PyBytes::new(py, &bytes.map_err(|failed| error::exception(py, failed))?))
     }
 }
@@ -150,13 +123,14 @@ impl ShardVocabulary {
 /// What all shards of a run agree on, and what is done with one of them.
 ///
 /// Args:
-///     options: of the algorithm, as for kbest.train.
+///     options: of training, as for kbest.train.
 ///     model: labels and features, as ShardVocabulary.freeze returns them.
 ///     observed: what the shards observed, merged; for a CRF, before it is trained.
 #[pyclass(frozen, name = "ShardPlan", module = "kbest")]
 pub(crate) struct PyShardPlan {
     plan: Arc<ShardPlan>,
     recipe: Recipe,
+    tagging: TaggerOptions,
 }
 
 #[pymethods]
@@ -169,7 +143,7 @@ impl PyShardPlan {
         model: &[u8],
         observed: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let recipe = recipe_of(py, options)?;
+        let (recipe, tagging) = read_options(py, options)?;
         let made = || {
             let plan = ShardPlan::new(Model::from_bytes(model, "<plan>")?, &recipe)?;
             match observed {
@@ -178,7 +152,13 @@ impl PyShardPlan {
             }
         };
         let plan = py.detach(made).map_err(|failed| error::exception(py, failed))?;
-        Ok(PyShardPlan { plan: Arc::new(plan), recipe })
+        Ok(PyShardPlan { plan: Arc::new(plan), recipe, tagging })
+    }
+
+    /// Everything that the course of training depends on besides the data, as text.
+    #[getter]
+    fn depends_on(&self) -> String {
+        self.recipe.depends_on()
     }
 
     /// Whether shards must tell what they observe before training begins.
@@ -243,32 +223,21 @@ impl PyShardPlan {
     /// Args:
     ///     run: called for each step.
     ///     key: a number that distinguishes the data.
-    ///     epochs, callback, checkpoint, resume, constraints, tag_decoder: as for kbest.train.
-    #[pyo3(signature = (run, key, *, epochs=None, callback=None, checkpoint=None, resume=false, constraints=None,
-                        tag_decoder="auto"))]
+    ///     callback, checkpoint, resume: as for kbest.train.
+    #[pyo3(signature = (run, key, *, callback=None, checkpoint=None, resume=false))]
     fn train(
         &self,
         py: Python<'_>,
         run: Py<PyAny>,
         key: u64,
-        epochs: Option<usize>,
         callback: Option<Py<PyAny>>,
         checkpoint: Option<PathBuf>,
         resume: bool,
-        constraints: Option<&Bound<'_, PyAny>>,
-        tag_decoder: &str,
     ) -> PyResult<PyTagger> {
         let raised = Raised::default();
         let workers = Called { run, raised: raised.clone() };
-        let schedule = Schedule {
-            epochs: epochs.unwrap_or_else(|| self.recipe.default_epochs()),
-            patience: 0,
-            ..self.recipe.schedule()
-        };
         let (checkpoint, callback) = (checkpoint.as_deref(), callback.as_ref());
-        let rules = crate::edges::rules_of(constraints)?;
-        let tagging = (&rules[..], tag_decoder);
-        let job = Job { checkpoint, resume, callback, tagging, ..Job::new(&self.recipe, schedule) };
+        let job = Job { checkpoint, resume, callback, ..Job::new(&self.recipe, &self.tagging) };
         let trained = py.detach(|| {
             let mut trainer = Sharded::new(self.plan.clone(), workers)?;
             job.learn_sharded(&mut trainer, TextFormat::default(), key)
@@ -277,7 +246,7 @@ impl PyShardPlan {
             Some(exception) => exception,
             None => halt.raised(py),
         })?;
-        PyTagger::new(py, model, rules, tag_decoder)
+        PyTagger::new(py, model, self.tagging.clone())
     }
 }
 

@@ -101,6 +101,7 @@ pub mod evaluate;
 pub mod feature;
 mod memory;
 pub mod model;
+pub mod options;
 pub mod pattern;
 pub mod scoring;
 pub mod sequence;
@@ -124,6 +125,6 @@ pub use {
     model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger},
+    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger, TaggerOptions},
     template::Template,
 };

@@ -9,7 +9,7 @@ mod segments;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
-use crate::text::{Bound, Constraints, Data, Source, Suspicions, in_order, threads};
+use crate::text::{Bound, Data, Source, Suspicions, TaggerArguments, in_order, threads};
 use crate::warning::some_names;
 use by::By;
 use clap::Args;
@@ -20,7 +20,7 @@ use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::{Layout, Role, Scheme, Tagging};
 use kbest::text::{Format, Reader, TextFormat};
-use kbest::{Decoder, Model, Sequence};
+use kbest::{Model, Sequence};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -64,10 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHAT")]
     by: Vec<String>,
     #[command(flatten)]
-    constraints: Constraints,
-    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    decoder: String,
+    tagger: TaggerArguments,
     #[command(flatten)]
     bound: Bound,
     /// Number of threads [default: all cores]
@@ -111,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(output) = &arguments.output {
         let files = [&arguments.file, &arguments.model, &arguments.predicted];
         let inputs = files.into_iter().flatten().map(PathBuf::as_path);
-        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+        keep_inputs(output, inputs.chain(arguments.tagger.files()))?;
     }
     let mut tally = None;
     let (mut counts, wanted) = match &arguments.model {
@@ -128,10 +125,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         },
         None => {
             arguments.bound.refuse_for_positions()?;
-            if arguments.decoder != "auto" || arguments.constraints.is_given() {
-                let problem =
-                    "--decoder, --constraints: expected -m MODEL, because these options are about tagging";
-                return Err(Failure::Usage(problem.into()));
+            if let Some(option) = arguments.tagger.first_given() {
+                let problem = "expected -m MODEL, because this option is about tagging";
+                return Err(Failure::Usage(format!("{option}: {problem}")));
             }
             files::compare(arguments)?
         }
@@ -206,8 +202,7 @@ fn by_of(arguments: &Arguments, format: &TextFormat) -> Result<Arc<[By]>> {
 
 fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<(Counts, Wanted)> {
     let threads = threads(arguments.threads)?;
-    let tagger = arguments.constraints.tagger(model, Decoder::by_name(&arguments.decoder)?)?;
-    let tagger = tagger.with_confidences(arguments.needs_probabilities());
+    let tagger = arguments.tagger.tagger_of(model)?.with_confidences(arguments.needs_probabilities());
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;

@@ -3,7 +3,6 @@
 use super::counts::{Compared, Counts, Wanted};
 use super::{Arguments, by_of, files, measure, place, spans, unknown_words};
 use crate::failure::Result;
-use crate::tag::segment_decoder;
 use crate::text::{Suspicions, Tally, threads};
 use kbest::evaluate::Spans;
 use kbest::scheme::Spelling;
@@ -15,10 +14,10 @@ pub(super) fn with_model(
     arguments: &Arguments,
     model: &Arc<SegmentModel>,
 ) -> Result<(Counts, Wanted, Option<Tally>)> {
-    let decoder = segment_decoder(&arguments.decoder)?;
-    let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder)?;
+    let tagger = arguments.tagger.segment_tagger_of(model)?;
+    let decoder = arguments.bound.decoder(model, &arguments.tagger)?;
     let marginals = arguments.needs_probabilities();
-    let tagger = arguments.constraints.segment_tagger(model, decoder)?.with_confidences(marginals);
+    let tagger = tagger.with_decoder(decoder).with_confidences(marginals);
     let checks = arguments.bound.checks(model, decoder);
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;

@@ -9,10 +9,10 @@ mod segments;
 mod text;
 mod why;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, as_typed};
 use crate::input::{self, Batch, Dtype, Scores, with_batch};
 use crate::output::{Output, keep_inputs};
-use crate::text::{Constraints, Data, Source, file_name};
+use crate::text::{Data, Source, TaggerArguments, file_name};
 use clap::Args;
 use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
@@ -48,9 +48,6 @@ pub(crate) struct Arguments {
     /// Number of best paths
     #[arg(short, value_name = "K", default_value_t = 5)]
     k: usize,
-    /// The decoder to watch (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    decoder: String,
     /// Number of terms to list per token
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
@@ -61,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "html")]
     json: bool,
     #[command(flatten)]
-    constraints: Constraints,
+    tagger: TaggerArguments,
     /// The input has labels: keep those that the model knows (see `kbest tag`)
     #[arg(long)]
     keep_labels: bool,
@@ -120,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(html) = &arguments.html {
         let inputs = [&arguments.file, &arguments.model, &arguments.edges];
         let inputs = inputs.into_iter().flatten().map(PathBuf::as_path);
-        keep_inputs(html, inputs.chain(arguments.constraints.files()))?;
+        keep_inputs(html, inputs.chain(arguments.tagger.files()))?;
     }
     let report = match &arguments.model {
         Some(model) => of_text(arguments, model)?,
@@ -175,11 +172,7 @@ impl Arguments {
 
 impl Asked<'_> {
     fn decoder(&self) -> Result<Decoder> {
-        let name = &self.arguments.decoder;
-        Decoder::by_name(name).map_err(|error| match name.starts_with("semi-") {
-            true => Failure::Usage(format!("--decoder {name}: expected segments, got single positions")),
-            false => error.into(),
-        })
+        self.arguments.tagger.decoder().map_err(as_typed)
     }
 }
 
@@ -249,7 +242,7 @@ fn of_positions(
         true => (0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)).collect(),
         false => vec![],
     };
-    let mut limited = arguments.constraints.tagger(model, decoder.clone())?;
+    let mut limited = arguments.tagger.tagger_of(model)?;
     let mut free = Tagger::new(model.clone());
     let limited = limited.lattice(sequence, &known)?;
     let own = free.lattice(sequence, &[])?;
@@ -264,7 +257,7 @@ fn of_segments(
     sequence: &Sequence,
 ) -> Result<Report> {
     let asked = arguments.asked(sequence.len(), &|name| model.labels().id(name))?;
-    let decoder = crate::tag::segment_decoder(&arguments.decoder)?;
+    let decoder = arguments.tagger.segment_decoder().map_err(as_typed)?;
     let file = arguments.file_name();
     let input = Input {
         file: &file,
@@ -274,7 +267,7 @@ fn of_segments(
         calibration: model.calibration(),
         name: namer(model.labels()),
     };
-    let mut limited = arguments.constraints.segment_tagger(model, decoder)?;
+    let mut limited = arguments.tagger.segment_tagger_of(model)?;
     let mut free = SegmentTagger::new(model.clone());
     let known: Vec<Option<KnownTag>> = match arguments.keep_labels {
         true => (0..sequence.len()).map(|t| limited.known(sequence.label(t)?)).collect(),
@@ -289,9 +282,9 @@ fn of_segments(
 
 fn of_scores(arguments: &Arguments) -> Result<Report> {
     let given = [
-        ("--constraints", arguments.constraints.is_given()),
+        ("--constraints", !arguments.tagger.constraints.is_empty()),
         ("--keep-labels", arguments.keep_labels),
-        ("options of text", arguments.data.is_given()),
+        ("options of text", arguments.data.first_given().is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!("{option}: expected text and --model, got scores")));
@@ -317,7 +310,7 @@ fn of_batch<S: Scores>(arguments: &Arguments, batch: &Batch<S>) -> Result<Report
         let lattice =
             lattices.get(arguments.sequence - 1).ok_or_else(|| arguments.missing(lattices.len()))?;
         let asked = arguments.asked(lattice.positions(), &number)?;
-        let decoder = arguments.decoder.parse()?;
+        let decoder = arguments.tagger.segment_decoder().map_err(as_typed)?;
         return segments::report(&input, &asked, decoder, lattice, &mut OfSegmentScores(lattice));
     }
     let lattices = batch.lattices()?;

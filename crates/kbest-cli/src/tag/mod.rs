@@ -4,10 +4,10 @@ mod offsets;
 mod segments;
 mod spans;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, as_typed};
 use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{
-    Bound, Constraints, Data, Event, Marginals, NotKept, Source, Suspicions, as_they_come, in_order,
+    Bound, Data, Event, Marginals, NotKept, Source, Suspicions, TaggerArguments, as_they_come, in_order,
     likeliest, threads,
 };
 use clap::Args;
@@ -15,9 +15,8 @@ use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::Spelling;
 use kbest::text::{Answer, Candidate, TextFormat, Writer};
-use kbest::{Decode, Decoder, LabelId, Sequence, Tagger};
+use kbest::{Decode, LabelId, Sequence, Tagger};
 use offsets::Known;
-pub(crate) use segments::decoder as segment_decoder;
 use spans::{SpanWriter, Spelled};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -65,14 +64,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     spans: bool,
     #[command(flatten)]
-    constraints: Constraints,
+    tagger: TaggerArguments,
     /// The input has labels (last column, first field of items, CoNLL-U fields, `tags`): keep those that the model
     /// knows; any other, such as `_` or `?`, leaves the label open
     #[arg(long)]
     keep_labels: bool,
-    /// Decoder (see `kbest decoders`), with an option if it has one: `astar:m3`, `beam:16`
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    decoder: String,
     #[command(flatten)]
     bound: Bound,
     /// Number of threads [default: all cores]
@@ -98,17 +94,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let threads = threads(arguments.threads)?;
     if let Some(output) = &arguments.output {
         let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
-        keep_inputs(output, inputs.chain(arguments.constraints.files()))?;
+        keep_inputs(output, inputs.chain(arguments.tagger.files()))?;
     }
     let not_kept = NotKept::default();
     match AnyModel::open(&arguments.model)? {
         AnyModel::Positions(model) => {
             arguments.bound.refuse_for_positions()?;
-            let decoder =
-                Decoder::by_name(&arguments.decoder).map_err(|error| for_segments(error, arguments))?;
-            decoder.supports(arguments.k.unwrap_or(1))?;
+            arguments.tagger.decoder().map_err(as_typed)?.supports(arguments.k.unwrap_or(1))?;
             let model = Arc::new(*model);
-            let tagger = arguments.constraints.tagger(&model, decoder)?;
+            let tagger = arguments.tagger.tagger_of(&model)?;
             let tagger = tagger
                 .with_confidences(marginals.is_wanted())
                 .with_distributions(marginals.likeliest().is_some());
@@ -134,17 +128,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
             Ok(())
         }
-    }
-}
-
-/// Says what kind of model a decoder of segments is for.
-fn for_segments(error: kbest::Error, arguments: &Arguments) -> Failure {
-    match arguments.decoder.starts_with("semi-") {
-        true => Failure::Usage(format!(
-            "--decoder {}: expected a model of segments (--algorithm semi), got one of single positions",
-            arguments.decoder
-        )),
-        false => error.into(),
     }
 }
 

@@ -3,23 +3,11 @@
 use super::offsets::Known;
 use super::spans::{SpanWriter, Spanned};
 use super::{Arguments, in_few_digits};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::text::{Checks, Marginals, NotKept, Source, Suspicions, likeliest};
-use kbest::segment::SegmentDecoder;
 use kbest::text::{Answer, Candidate, Writer};
 use kbest::{SegmentModel, SegmentTagger, Sequence};
 use std::sync::Arc;
-
-/// The decoder of segments with this name.
-pub(crate) fn decoder(name: &str) -> Result<SegmentDecoder> {
-    let known_for_positions = kbest::Decoder::by_name(name).is_ok() && name != "auto";
-    name.parse().map_err(|error: kbest::Error| match known_for_positions {
-        true => Failure::Usage(format!(
-            "--decoder {name}: expected a decoder of segments (auto, semi-...), because the model is one of segments"
-        )),
-        false => error.into(),
-    })
-}
 
 /// The tagger that the options describe, and what checks its answers if they are not exact.
 pub(super) fn tagger(
@@ -27,9 +15,9 @@ pub(super) fn tagger(
     marginals: Marginals,
     model: &Arc<SegmentModel>,
 ) -> Result<(SegmentTagger, Option<Checks>)> {
-    let decoder = arguments.bound.decoder(model, &arguments.decoder, decoder(&arguments.decoder)?)?;
+    let decoder = arguments.bound.decoder(model, &arguments.tagger)?;
     decoder.supports(arguments.k.unwrap_or(1))?;
-    let tagger = arguments.constraints.segment_tagger(model, decoder)?;
+    let tagger = arguments.tagger.segment_tagger_of(model)?.with_decoder(decoder);
     let tagger =
         tagger.with_confidences(marginals.is_wanted()).with_distributions(marginals.likeliest().is_some());
     Ok((tagger, arguments.bound.checks(model, decoder)))

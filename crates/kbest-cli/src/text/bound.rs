@@ -1,6 +1,7 @@
 //! Searching with a learned bound, and checking what it finds.
 
-use crate::failure::{Failure, Result};
+use super::TaggerArguments;
+use crate::failure::{Failure, Result, as_typed};
 use crate::stable_hash::stable_hash;
 use clap::Args;
 use kbest::scheme::KnownTag;
@@ -35,15 +36,11 @@ impl Bound {
         Err(Failure::Usage(format!("{option}: {problem}")))
     }
 
-    /// The decoder to use: the given one, or the search with the learned bound.
-    pub(crate) fn decoder(
-        &self,
-        model: &SegmentModel,
-        named: &str,
-        decoder: SegmentDecoder,
-    ) -> Result<SegmentDecoder> {
+    /// The decoder to use: that of the tagger, or the search with the learned bound.
+    pub(crate) fn decoder(&self, model: &SegmentModel, tagger: &TaggerArguments) -> Result<SegmentDecoder> {
+        let named = tagger.decoder.as_str();
         let decoder = match self.bound.as_deref() {
-            None => decoder,
+            None => tagger.segment_decoder().map_err(as_typed)?,
             Some("learned") if ["auto", "semi-astar", "semi-astar:learned"].contains(&named) => {
                 SegmentDecoder::SemiAstar(Estimate::Learned)
             }

@@ -1,34 +1,13 @@
 //! Files of sequences and how to read them.
 
 use crate::failure::{Failure, Result};
-use clap::Args;
+use crate::options::Typed;
 use kbest::Sequence;
-use kbest::text::{
-    Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat, WriterOptions,
-};
+use kbest::text::{Format, FormatOptions, Reader, ReaderOptions, Separator, TextFormat, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// Options that describe the data.
-#[derive(Debug, Args)]
-pub(crate) struct Data {
-    /// Format: columns, items (CRFsuite), conllu, jsonl; without labels also text (one sentence per line) and tokens (the same,
-    /// separated by blanks) [default: by file extension, else the model's, else columns]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<String>,
-    /// CoNLL-U: fields that form the label, joined by `+`, such as upos, xpos, upos+feats [default: the model's, else
-    /// upos]
-    #[arg(long, value_name = "FIELDS")]
-    label: Option<String>,
-    /// CoNLL-U: fields that features see, comma-separated [default: the model's, else form]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
-    fields: Vec<String>,
-    /// Columns: separated by single tabs, so that cells may be empty or contain spaces
-    #[arg(long)]
-    tabs: bool,
-    /// Items: read `__COLON__` in names as a colon
-    #[arg(long)]
-    colon_words: bool,
-}
+pub(crate) type Data = Typed<FormatOptions>;
 
 /// How one file is read and written.
 #[derive(Debug, Clone)]
@@ -39,31 +18,11 @@ pub(crate) struct Source {
 }
 
 impl Data {
-    /// Whether any of these options was given.
-    pub(crate) fn is_given(&self) -> bool {
-        let Data { format, label, fields, tabs, colon_words } = self;
-        format.is_some() || label.is_some() || !fields.is_empty() || *tabs || *colon_words
-    }
-
     /// How to read this file. Options not given default to those stored in the model.
     pub(crate) fn source(&self, path: Option<&Path>, of_model: Option<&TextFormat>) -> Result<Source> {
-        let mut text = of_model.cloned().unwrap_or_default();
-        let mut from_model = of_model.is_some();
-        if let Some(name) = &self.format {
-            (text.format, from_model) = (Format::by_name(name)?, false);
-        } else if let Some(format) = path.and_then(Format::by_ending) {
-            (text.format, from_model) = (format, false);
-        }
-        if let Some(label) = &self.label {
-            text.label = LabelExpression::parse(label)?;
-        }
-        if !self.fields.is_empty() {
-            text.fields = self.fields.iter().map(|name| Field::by_name(name)).collect::<Result<_, _>>()?;
-        }
-        if self.tabs {
-            text.separator = Separator::Tab;
-        }
-        text.colon_words |= self.colon_words;
+        let text = self.text_format(path, of_model)?;
+        let from_model =
+            of_model.is_some() && self.format.is_none() && path.and_then(Format::by_ending).is_none();
         let mut written = text.clone();
         if let Some(of_model) = of_model.filter(|_| text.format.is_plain_text()) {
             if of_model.format == Format::Items {

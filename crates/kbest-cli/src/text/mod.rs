@@ -1,20 +1,20 @@
 //! Shared by the commands that work on text: files and their formats, threads, constraints, learned bounds.
 
 mod bound;
-mod constraints;
 mod data;
 mod marginals;
 mod pipeline;
 mod stream;
 mod suspicion;
+mod tagger;
 
 pub(crate) use bound::{Bound, Checks, Tally};
-pub(crate) use constraints::Constraints;
 pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_labelled_for, read_unlabelled};
 pub(crate) use marginals::{Marginals, likeliest};
 pub(crate) use pipeline::in_order;
 pub(crate) use stream::{Event, as_they_come};
 pub(crate) use suspicion::{NotKept, Suspicions};
+pub(crate) use tagger::{TaggerArguments, segment_decoder};
 
 use crate::failure::{Failure, Result};
 use kbest::train::MOST_THREADS;

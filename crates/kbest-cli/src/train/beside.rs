@@ -35,6 +35,17 @@ pub(super) fn outputs(model: &Path) -> [PathBuf; 4] {
     [model.to_owned(), lock, state, best]
 }
 
+/// Refuses a model that is there and no file: whatever is written to a pipe or a device is lost, or waits for a reader.
+pub(super) fn expect_file(model: &Path) -> Result<()> {
+    match std::fs::metadata(model) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let problem = "expected a regular file, or a name that is free, got a pipe, a socket or a device";
+            Err(Failure::input(&model.display().to_string(), problem))
+        }
+        _ => Ok(()), // whether it can be written is tried next
+    }
+}
+
 /// The right to train a model.
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -43,11 +54,8 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes it, unless another process has it. Anything but a regular file, such as a device, has no lock.
-    pub(super) fn take(model: &Path) -> Result<Option<Self>> {
-        if model.exists() && !model.is_file() {
-            return Ok(None);
-        }
+    /// Takes it, unless another process has it.
+    pub(super) fn take(model: &Path) -> Result<Self> {
         let path = beside(model, ".lock");
         let failed = |error| Failure::system("lock", &path, error);
         loop {
@@ -77,7 +85,7 @@ impl Lock {
             file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
             writeln!(file, "{LOCK}{}", std::process::id()).map_err(failed)?;
             interrupt::on_end_remove(&path);
-            return Ok(Some(Lock { path, file }));
+            return Ok(Lock { path, file });
         }
     }
 }

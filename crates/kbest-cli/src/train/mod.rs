@@ -4,28 +4,26 @@
 //! model so far (`MODEL.best`); both are removed when the model itself is written. `--resume` continues from there. See
 //! `beside.rs`.
 
-mod algorithm;
 mod beside;
 mod clock;
 mod memory;
 mod origin;
 mod report;
-mod segments;
 
 use crate::calibrate::calibrated;
 use crate::failure::{Failure, Result, as_typed};
+use crate::options::Typed;
 use crate::output::{Output, Progress, keep_inputs};
 use crate::text::{self, CheckSequence, Data, Source, read_labelled, read_unlabelled};
-use algorithm::AlgorithmOptions;
 use beside::{Checkpoint, Lock};
 use clap::Args;
 use clock::Clock;
 use kbest::feature::{FeatureSource, Numbers};
 use kbest::train::{
-    EpochEnd, Measure, OnHeldOut, Product, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet,
+    EpochEnd, OnHeldOut, Product, Recipe, Schedule, SegmentTrainingSet, Standing, Trainer, TrainingSet,
     accuracy, fingerprint, fingerprint_of_sequences,
 };
-use kbest::{Error, Model, Sequence, Template};
+use kbest::{Error, Model, Sequence};
 use origin::Origin;
 use report::{Pruned, Report};
 use std::cell::RefCell;
@@ -84,33 +82,14 @@ pub(crate) struct Arguments {
     /// File to write the model to
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
-    /// CRF++ template that defines the features, beside those of --features
-    #[arg(long, value_name = "FILE")]
-    template: Option<PathBuf>,
-    /// Refuse what CRF++ would not understand in the template
-    #[arg(long, requires = "template", conflicts_with = "features")]
-    strict_crfpp: bool,
-    /// Ready-made feature sets, joined by `+`: words, morphology, columns, numbers (see below)
-    #[arg(long, value_name = "SETS")]
-    features: Option<String>,
-    /// Ignore features seen fewer than N times
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    min_frequency: u32,
     #[command(flatten)]
-    algorithm: AlgorithmOptions,
-    /// Maximum number of passes over the data [default: 10; baum-welch, crf and semi-crf with lbfgs, dual with --loss margin or slack: 100]
-    #[arg(long, value_name = "N")]
-    epochs: Option<usize>,
+    recipe: Typed<Recipe>,
+    /// Refuse what CRF++ would not understand in the template
+    #[arg(long, requires = "template", conflicts_with = "features", help_heading = "Features")]
+    strict_crfpp: bool,
     /// Held-out data: keep the model that does best on it
     #[arg(long, value_name = "FILE")]
     dev: Option<PathBuf>,
-    /// With --dev: stop after N passes without improvement [default: 5; crf and semi-crf with lbfgs: 10 in which
-    /// the loss stands still, too]
-    #[arg(long, value_name = "N")]
-    patience: Option<usize>,
-    /// With --dev: what the best model is best in: accuracy, or f1 of spans (runs of one label, if labels follow no scheme)
-    #[arg(long, value_name = "MEASURE", default_value = "accuracy")]
-    dev_by: String,
     /// Continue an interrupted run with the same data and options
     #[arg(long)]
     resume: bool,
@@ -118,12 +97,6 @@ pub(crate) struct Arguments {
     /// calibrate` does)
     #[arg(long, value_name = "FILE")]
     calibrate: Option<PathBuf>,
-    /// Drop weights smaller than this from the finished model, and report the accuracy before and after
-    #[arg(long, value_name = "WEIGHT")]
-    prune: Option<f32>,
-    /// Keep features without weights in the model
-    #[arg(long, conflicts_with = "prune")]
-    keep_features: bool,
     #[command(flatten)]
     data: Data,
     /// Print a report as JSON on stdout
@@ -143,11 +116,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let begun = Instant::now();
     check(arguments)?;
     let _lock = Lock::take(&arguments.model)?;
-    let recipe = arguments.algorithm.recipe();
+    let recipe = &*arguments.recipe;
     if recipe.algorithm.is_unsupervised() {
         return run_without_labels(arguments, begun);
     }
-    let numbers = arguments.features.as_deref() == Some(NUMBERS);
+    let numbers = recipe.features.as_deref() == Some(NUMBERS);
     let check = numbers.then_some(&Numbers::check_cells as CheckSequence<'_>);
     let (sequences, source) = read_labelled(&arguments.data, &arguments.files, check)?;
     let dev = match &arguments.dev {
@@ -173,28 +146,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (source, dev) = (&source, dev.as_deref());
     let run = |key, sequences| Run { arguments, source, dev, calibrate, key, sequences, origin };
     if recipe.algorithm.is_of_segments() {
-        let options = arguments.algorithm.segment_options()?;
-        let data = SegmentTrainingSet::new(&sequences, features, arguments.min_frequency, options)?;
+        let options = recipe.segment_options().map_err(as_typed)?;
+        let depends_on = format!("{} {options:?}", depends_on(recipe, dev));
+        let data = SegmentTrainingSet::new(&sequences, features, recipe.min_frequency, options)?;
         let data = Arc::new(data);
         report.segments(&data, begun.elapsed());
         report.loss_means(recipe.loss_means());
         let mut trainer = recipe.segment_trainer(&data).map_err(as_typed)?;
-        let key = fingerprint(&*data, &depends_on(arguments, dev));
+        let key = fingerprint(&*data, &depends_on);
         return run(key, data.examples().len())
             .to_the_end(&mut *trainer, report, begun, |model, _| Ok(model));
     }
-    let data = TrainingSet::new(&sequences, features, arguments.min_frequency)?;
+    let data = TrainingSet::new(&sequences, features, recipe.min_frequency)?;
     let data = Arc::new(recipe.with_agreement(data).map_err(as_typed)?);
     report.data(&data, begun.elapsed());
     report.loss_means(recipe.loss_means());
-    memory::warn_of_memory(&recipe, &data);
+    memory::warn_of_memory(recipe, &data);
     let mut trainer = recipe.trainer(&data).map_err(as_typed)?;
-    let key = fingerprint(&*data, &depends_on(arguments, dev));
+    let key = fingerprint(&*data, &depends_on(recipe, dev));
     run(key, data.examples().len()).to_the_end(&mut *trainer, report, begun, |model: Model, report| {
         let measured_on = dev.map_or((&sequences[..], "the training data"), |dev| (dev, "the held-out data"));
-        let model = prune(model, arguments.prune, measured_on, report)?;
+        let model = prune(model, recipe.prune, measured_on, report)?;
         // Features without weights cost memory and time and change no score.
-        let keeps_features = arguments.keep_features || model.voters().is_some() || model.support().is_some();
+        let keeps_features = recipe.keep_features || model.voters().is_some() || model.support().is_some();
         Ok(if keeps_features { model } else { model.pruned(0.0)?.0 })
     })
 }
@@ -220,7 +194,7 @@ impl Run<'_> {
         polish: impl FnOnce(M, &mut Report) -> Result<M>,
     ) -> Result<()> {
         let Run { arguments, source, dev, calibrate, key, sequences, ref origin } = *self;
-        let schedule = schedule(arguments)?;
+        let schedule = arguments.recipe.schedule();
         let cores = text::threads(None)?;
         let by = schedule.by;
         let mut measure = dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, by));
@@ -248,23 +222,9 @@ impl Run<'_> {
     }
 }
 
-/// How long to train, as asked for, else as suits the algorithm.
-fn schedule(arguments: &Arguments) -> Result<Schedule> {
-    let usual = arguments.algorithm.recipe().schedule();
-    Ok(Schedule {
-        epochs: arguments.epochs.unwrap_or(usual.epochs),
-        patience: arguments.patience.unwrap_or(usual.patience),
-        by: Measure::by_name(&arguments.dev_by)
-            .map_err(|error| Failure::Usage(format!("--dev-by: {error}")))?,
-        ..usual
-    })
-}
-
 /// Everything that the course of training depends on besides the data, as text.
-fn depends_on(arguments: &Arguments, dev: Option<&[Sequence]>) -> String {
-    let dev = dev.map(fingerprint_of_sequences);
-    // The best model so far is best by the same measure.
-    format!("{} {} {dev:?} {}", arguments.algorithm.depends_on(), arguments.min_frequency, arguments.dev_by)
+fn depends_on(recipe: &Recipe, dev: Option<&[Sequence]>) -> String {
+    format!("{} {:?}", recipe.depends_on(), dev.map(fingerprint_of_sequences))
 }
 
 /// The standing that training begins with.
@@ -292,27 +252,23 @@ fn resume<M: Product>(
 
 /// Trains on unlabelled text. No checkpoint: a round is short, and there is no held-out data.
 fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
+    let recipe = &*arguments.recipe;
     let given = [
         ("--dev", arguments.dev.is_some()),
         ("--calibrate", arguments.calibrate.is_some()),
         ("--resume", arguments.resume),
-        ("--prune", arguments.prune.is_some()),
-        ("--template", arguments.template.is_some()),
-        ("--features", arguments.features.is_some()),
-        ("--dev-by", arguments.dev_by != Measure::default().name()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!(
             "{option}: expected an algorithm that trains on labels, got {}",
-            arguments.algorithm.name()
+            recipe.algorithm.name()
         )));
     }
     let (sequences, source) = read_unlabelled(&arguments.data, &arguments.files, None)?;
-    let recipe = arguments.algorithm.recipe();
     let mut trainer = recipe.unsupervised(&sequences).map_err(as_typed)?;
     let mut report = Report::new(arguments.quiet, arguments.json);
     report.loss_means(recipe.loss_means());
-    let schedule = schedule(arguments)?;
+    let schedule = recipe.schedule();
     let standing =
         learn(&schedule, &mut trainer, Standing::default(), None, sequences.len(), None, &mut report)?;
     report.ended(&schedule, &standing);
@@ -323,24 +279,13 @@ fn run_without_labels(arguments: &Arguments, begun: Instant) -> Result<()> {
 
 /// Refuses early what would otherwise fail after hours of training.
 fn check(arguments: &Arguments) -> Result<()> {
-    arguments.algorithm.check()?;
-    schedule(arguments)?;
-    if arguments.dev.is_none() && arguments.dev_by != Measure::default().name() {
-        return Err(Failure::Usage(format!("--dev-by {}: expected --dev FILE, got none", arguments.dev_by)));
+    let recipe = &*arguments.recipe;
+    recipe.check().map_err(as_typed)?;
+    if arguments.dev.is_none() {
+        recipe.check_without_dev().map_err(as_typed)?;
     }
-    if arguments.epochs == Some(0) {
-        return Err(Failure::Usage("--epochs: expected at least 1, got 0".into()));
-    }
-    if let Some(threshold) = arguments.prune {
-        if threshold.is_nan() || threshold < 0.0 {
-            return Err(Failure::Usage(format!("--prune: expected 0 or more, got {threshold}")));
-        }
-        if !arguments.algorithm.recipe().algorithm.can_be_pruned() {
-            let name = arguments.algorithm.name();
-            return Err(Failure::Usage(format!(
-                "--prune: expected an algorithm that learns weights, got {name}"
-            )));
-        }
+    if recipe.algorithm.is_of_segments() {
+        recipe.segment_options().map_err(as_typed)?; // refused before anything is read
     }
     if let Some(held_out) = &arguments.calibrate {
         let same = |file: &PathBuf| file.canonicalize().ok() == held_out.canonicalize().ok();
@@ -353,14 +298,10 @@ fn check(arguments: &Arguments) -> Result<()> {
     }
     let inputs = || {
         let files = arguments.files.iter().filter(|path| path.as_path() != Path::new("-"));
-        let lexicons = arguments.algorithm.lexicons();
-        files
-            .chain(&arguments.dev)
-            .chain(&arguments.calibrate)
-            .chain(&arguments.template)
-            .chain(lexicons)
-            .map(PathBuf::as_path)
+        let others = [&arguments.dev, &arguments.calibrate, &recipe.template];
+        files.chain(others.into_iter().flatten()).chain(&recipe.lexicon).map(PathBuf::as_path)
     };
+    beside::expect_file(&arguments.model)?;
     beside::outputs(&arguments.model).iter().try_for_each(|output| keep_inputs(output, inputs()))?;
     drop(Output::create(Some(&arguments.model))?); // fails if the folder cannot be written to
     Ok(())
@@ -402,24 +343,16 @@ fn learn<M: Product>(
 
 /// Where features come from: as requested, else what suits the data.
 fn feature_source(arguments: &Arguments, source: &Source, sequences: &[Sequence]) -> Result<FeatureSource> {
-    let read = |path: &PathBuf| read_template(path, arguments.strict_crfpp);
-    let template = arguments.template.as_ref().map(read).transpose()?;
-    let (recipe, features) = (arguments.algorithm.recipe(), arguments.features.as_deref());
-    recipe.feature_source(template, features, sequences, source.is_items()).map_err(|error| {
-        match (&arguments.template, error) {
+    let recipe = &*arguments.recipe;
+    let template = recipe.read_template(arguments.strict_crfpp)?;
+    recipe.feature_source(template, sequences, source.is_items()).map_err(|error| {
+        match (&recipe.template, error) {
             (Some(path), Error::Argument { what, expected, got }) if what == "template" => {
                 Failure::input(&path.display().to_string(), format!("expected {expected}, got {got}"))
             }
             (_, error) => as_typed(error),
         }
     })
-}
-
-fn read_template(path: &Path, strict_crfpp: bool) -> Result<Template> {
-    let text = std::fs::read(path).map_err(|error| Failure::system("read", path, error))?;
-    let file = path.display().to_string();
-    let parse = if strict_crfpp { Template::parse_crfpp_bytes } else { Template::parse_bytes };
-    Ok(parse(&text, &file)?)
 }
 
 /// Drops small weights, and reports the accuracy on `sequences` before and after.

@@ -23,8 +23,8 @@ impl Origin {
         };
         let dev_file = arguments.dev.as_deref().map(base_name).unwrap_or_default();
         Origin {
-            algorithm: arguments.algorithm.name(),
-            options: options(arguments),
+            algorithm: arguments.recipe.algorithm.name(),
+            options: arguments.recipe.as_typed(),
             data: described(&files.join(", "), sequences),
             dev: dev.map(|dev| described(&dev_file, dev)),
         }
@@ -81,26 +81,4 @@ fn described(files: &str, sequences: &[Sequence]) -> String {
         grouped(tokens),
         fingerprint_of_sequences(sequences)
     )
-}
-
-/// The options that shaped the model, as they can be typed again.
-fn options(arguments: &Arguments) -> String {
-    let mut typed = vec![arguments.algorithm.as_typed()];
-    if let Some(template) = &arguments.template {
-        typed.push(format!("--template {}", base_name(template)));
-    }
-    typed.extend(arguments.features.as_ref().map(|features| format!("--features {features}")));
-    if arguments.min_frequency > 1 {
-        typed.push(format!("--min-frequency {}", arguments.min_frequency));
-    }
-    typed.extend(arguments.epochs.map(|epochs| format!("--epochs {epochs}")));
-    typed.extend(arguments.patience.map(|patience| format!("--patience {patience}")));
-    if arguments.dev_by != Measure::default().name() {
-        typed.push(format!("--dev-by {}", arguments.dev_by));
-    }
-    typed.extend(arguments.prune.map(|threshold| format!("--prune {threshold}")));
-    if arguments.keep_features {
-        typed.push("--keep-features".into());
-    }
-    typed.join(" ")
 }

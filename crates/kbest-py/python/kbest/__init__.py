@@ -7,13 +7,13 @@
 Path(labels=[0, 1], score=3.5, exact=True)
 
 Scores: :func:`decode`, :func:`kbest_iter`, :func:`marginals`, :func:`log_partition`, :func:`path_score`, and the same for
-segments in :mod:`kbest.segments`. Text: :func:`train` and :class:`Tagger`, :class:`kbest.sklearn.SequenceTagger`. Other
+segments in :mod:`kbest.segments`. Text: :func:`train` (:func:`options` lists what it can be told) and :class:`Tagger`, :class:`kbest.sklearn.SequenceTagger`. Other
 libraries' conventions: :mod:`kbest.compat`. Errors: :mod:`kbest.errors`.
 """
 
 from __future__ import annotations
 
-from . import compat, errors, segments
+from . import _kbest, compat, errors, segments
 from ._explain import Explanation, explain
 from ._kbest import (
     ArrowStream,
@@ -33,10 +33,13 @@ from ._kbest import (
     kbest_iter,
     log_partition,
     marginals,
+    options,
     path_score,
-    train,
 )
+from ._signatures import lists_options
 from .errors import KbestError, NoPathError
+
+train = lists_options("train")(_kbest.train)
 
 __all__ = [
     "ArrowStream",
@@ -62,6 +65,7 @@ __all__ = [
     "kbest_iter",
     "log_partition",
     "marginals",
+    "options",
     "path_score",
     "segments",
     "train",

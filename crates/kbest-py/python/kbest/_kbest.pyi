@@ -5,8 +5,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Unpack
 
 from ._explain import Explanation
+from ._keywords import TaggerOptions, TrainOptions
 
 _Path = Union[str, "PathLike[str]"]
 _Rules = Union[None, str, "PathLike[str]", Sequence[str]]
@@ -333,16 +335,18 @@ class ArrowStream:
 @final
 class Tagger:
     @staticmethod
-    def load(path: _Path, *, constraints: _Rules = None, decoder: str = "auto") -> Tagger: ...
+    def load(path: _Path, **options: Unpack[TaggerOptions]) -> Tagger: ...
     @staticmethod
-    def from_bytes(data: bytes, *, constraints: _Rules = None, decoder: str = "auto") -> Tagger: ...
-    def using(self, *, constraints: _Rules = None, decoder: str | None = None) -> Tagger: ...
+    def from_bytes(data: bytes, **options: Unpack[TaggerOptions]) -> Tagger: ...
+    def using(self, **options: Unpack[TaggerOptions]) -> Tagger: ...
     def save(self, path: _Path) -> None: ...
     def save_safetensors(self, path: _Path) -> None: ...
     def to_bytes(self) -> bytes: ...
-    def __reduce__(self) -> Tuple[Any, Tuple[bytes, List[str], str]]: ...
+    def __reduce__(self) -> Tuple[Any, Tuple[bytes, Dict[str, Any]]]: ...
     @staticmethod
-    def _restore(data: bytes, constraints: Sequence[str], decoder: str) -> Tagger: ...
+    def _restore(data: bytes, options: Dict[str, Any]) -> Tagger: ...
+    @property
+    def _options(self) -> Dict[str, Any]: ...
     @property
     def labels(self) -> Tuple[str, ...]: ...
     @property
@@ -403,9 +407,7 @@ class Tagger:
 
 @final
 class ShardVocabulary:
-    def __new__(
-        cls, options: Dict[str, Any], features: Optional[str], template: Optional[str], columns: int
-    ) -> ShardVocabulary: ...
+    def __new__(cls, options: Dict[str, Any], template: Optional[str], columns: int) -> ShardVocabulary: ...
     @property
     def wants_words(self) -> bool: ...
     def words(self, stream: Any, columns: Sequence[str], labels: str) -> bytes: ...
@@ -413,12 +415,14 @@ class ShardVocabulary:
     def observe(self, stream: Any, columns: Sequence[str], labels: str) -> bytes: ...
     def absorb_words(self, counts: bytes) -> None: ...
     def absorb(self, counts: bytes) -> None: ...
-    def freeze(self, min_frequency: int) -> bytes: ...
+    def freeze(self) -> bytes: ...
 
 @final
 class ShardPlan:
     FAN: int
     def __new__(cls, options: Dict[str, Any], model: bytes, observed: Optional[bytes] = None) -> ShardPlan: ...
+    @property
+    def depends_on(self) -> str: ...
     @property
     def wants_observed(self) -> bool: ...
     def number(self, stream: Any, columns: Sequence[str], labels: str) -> bytes: ...
@@ -432,12 +436,9 @@ class ShardPlan:
         run: Callable[[bytes], bytes],
         key: int,
         *,
-        epochs: Optional[int] = None,
         callback: Optional[Callable[[Epoch], Any]] = None,
         checkpoint: Optional[_Path] = None,
         resume: bool = False,
-        constraints: _Rules = None,
-        tag_decoder: str = "auto",
     ) -> Tagger: ...
 
 @final
@@ -470,48 +471,10 @@ def train(
     y: Any = None,
     *,
     algorithm: str = "averaged",
-    features: Optional[str] = None,
-    template: Optional[_Path] = None,
-    min_frequency: int = 1,
-    epochs: Optional[int] = None,
-    patience: Optional[int] = None,
     dev: Any = None,
     callback: Optional[Callable[[Epoch], Any]] = None,
     checkpoint: Optional[_Path] = None,
     resume: bool = False,
-    constraints: _Rules = None,
-    tag_decoder: str = "auto",
-    prune: Optional[float] = None,
-    keep_features: bool = False,
-    format: Optional[str] = None,
-    label: Optional[str] = None,
-    fields: Optional[Sequence[str]] = None,
-    tabs: bool = False,
-    colon_words: bool = False,
-    seed: int = 1,
-    threads: Optional[int] = None,
-    runs: Optional[int] = None,
-    decoder: Optional[str] = None,
-    agreement: Optional[str] = None,
-    longest: Optional[float] = None,
-    optimizer: Optional[str] = None,
-    c1: Optional[float] = None,
-    c2: Optional[float] = None,
-    all_states: bool = False,
-    all_transitions: bool = False,
-    rate: Optional[float] = None,
-    batch: Optional[int] = None,
-    smoothing: Optional[float] = None,
-    states: Optional[int] = None,
-    kernel: Optional[str] = None,
-    loss: Optional[str] = None,
-    no_averaging: bool = False,
-    C: Optional[float] = None,
-    gap: Optional[float] = None,
-    budget: Optional[int] = None,
-    segments: Optional[str] = None,
-    longest_segment: Optional[int] = None,
-    lexicon: Union[None, _Path, Sequence[_Path]] = None,
-    lines: Optional[int] = None,
-    segment_features: Optional[Sequence[str]] = None,
+    **options: Unpack[TrainOptions],
 ) -> Tagger: ...
+def options(of: str = "train") -> List[Dict[str, Any]]: ...

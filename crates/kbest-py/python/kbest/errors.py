@@ -42,6 +42,10 @@ class ArgumentError(KbestError, ValueError):
     """An argument with an illegal value, or an unknown name."""
 
 
+class KeywordError(KbestError, TypeError):
+    """A keyword that the function does not have."""
+
+
 class LabelError(KbestError, ValueError):
     """A label that is not below the number of labels."""
 

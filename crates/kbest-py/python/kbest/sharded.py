@@ -22,10 +22,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike, cpu_count
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
 
 from ._kbest import Epoch, ShardPlan, ShardVocabulary, Tagger
+from ._signatures import lists_options
 from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import ShardOptions
 
 __all__ = ["Shards", "train"]
 
@@ -62,45 +68,36 @@ def shard_of(id: Union[int, str], shards: int) -> int:
 
 @dataclass(frozen=True)
 class Shards:
-    """What a run in shards is: columns, features, options. Small, and can be pickled."""
+    """What a run in shards is: columns and options. Small, and can be pickled."""
 
     options: Dict[str, Any]
     id: str
     tokens: Tuple[str, ...]
     labels: str
     shards: int
-    features: Optional[str]
     template: Optional[str]  # its text
-    min_frequency: int
 
     @staticmethod
     def of(
-        options: Dict[str, Any],
-        *,
-        id: str,
-        tokens: Union[str, Sequence[str]],
-        labels: str,
-        shards: int,
-        features: Optional[str],
-        template: Union[None, str, "PathLike[str]"],
-        min_frequency: int,
+        options: Dict[str, Any], *, id: str, tokens: Union[str, Sequence[str]], labels: str, shards: int
     ) -> "Shards":
         """Checks what can be checked before any data is read."""
         if shards < 1:
             raise refuse("shards", "at least 1", shards)
+        template = options.pop("template", None)
         text = None if template is None else Path(template).read_text(encoding="utf-8")
         columns = columns_of("tokens", tokens)
         columns_of("id", id)
         columns_of("labels", labels)
         if labels in columns:
             raise refuse("labels", "another column than the tokens", f"`{labels}`")
-        how = Shards(options, id, columns, labels, shards, features, text, min_frequency)
+        how = Shards(options, id, columns, labels, shards, text)
         how.vocabulary()
         return how
 
     def vocabulary(self, words: Optional[bytes] = None) -> ShardVocabulary:
         """An empty one, or one that knows the word counts."""
-        vocabulary = ShardVocabulary(self.options, self.features, self.template, len(self.tokens))
+        vocabulary = ShardVocabulary(self.options, self.template, len(self.tokens))
         if words is not None:
             vocabulary.absorb_words(words)
         return vocabulary
@@ -155,17 +152,11 @@ class Runner(Protocol):
 def run(
     how: Shards,
     runner: Runner,
-    *,
-    epochs: Optional[int],
     callback: Optional[Callable[[Epoch], Any]],
     checkpoint: Union[None, str, "PathLike[str]"],
     resume: bool,
-    constraints: Any,
-    tag_decoder: str,
 ) -> Tagger:
     """Numbers labels and features, then trains."""
-    if epochs is not None and epochs < 1:
-        raise refuse("epochs", "at least 1", epochs)
     if resume and checkpoint is None:
         raise refuse("resume", "a checkpoint to resume from", "none")
     words: Optional[bytes] = None
@@ -176,24 +167,21 @@ def run(
         words = vocabulary.words_to_bytes()
     for counts in runner.observe(words):
         vocabulary.absorb(counts)
-    model = vocabulary.freeze(how.min_frequency)
+    model = vocabulary.freeze()
     digests = runner.number(model)
     plan, observed = ShardPlan(how.options, model), None
     if plan.wants_observed:
         observed = plan.merge_observed(runner.observed())
         plan = ShardPlan(how.options, model, observed)
-    key = hashlib.blake2b(repr((sorted(how.options.items()), how.shards)).encode(), digest_size=8)
+    key = hashlib.blake2b(f"{plan.depends_on} {how.shards}".encode(), digest_size=8)
     for part in [model, *digests]:
         key.update(hashlib.blake2b(part).digest())
     return plan.train(
         lambda step: runner.total(plan, observed, step),
         int.from_bytes(key.digest(), "little"),
-        epochs=epochs,
         callback=callback,
         checkpoint=checkpoint,
         resume=resume,
-        constraints=constraints,
-        tag_decoder=tag_decoder,
     )
 
 
@@ -234,6 +222,7 @@ class _Here:
         return plan.total(self.each(lambda i, shard: plan.answer(i, shard, step), numbers, self.shards))
 
 
+@lists_options("shards")
 def train(
     table: Any,
     algorithm: str = "averaged",
@@ -242,17 +231,11 @@ def train(
     tokens: Union[str, Sequence[str]] = "tokens",
     labels: str = "labels",
     shards: int = SHARDS,
-    features: Optional[str] = None,
-    template: Union[None, str, "PathLike[str]"] = None,
-    min_frequency: int = 1,
-    epochs: Optional[int] = None,
     callback: Optional[Callable[[Epoch], Any]] = None,
     checkpoint: Union[None, str, "PathLike[str]"] = None,
     resume: bool = False,
-    constraints: Any = None,
-    tag_decoder: str = "auto",
     threads: int = 0,
-    **options: Any,
+    **options: Unpack[ShardOptions],
 ) -> Tagger:
     """Learns from a pyarrow Table in shards, on one machine: the same model as :func:`kbest.spark.train` of the same rows.
 
@@ -262,29 +245,10 @@ def train(
         id, tokens, labels: names of columns; several columns of tokens as a list.
         shards: how many; the result depends on it, but not on threads.
         threads: 0 means all cores.
-        options: seed; agreement; decoder and longest of perceptrons; c1, c2, all_states and all_transitions of a CRF.
 
     Everything else is as for :func:`kbest.train`.
     """
-    how = Shards.of(
-        {"algorithm": algorithm, **options},
-        id=id,
-        tokens=tokens,
-        labels=labels,
-        shards=shards,
-        features=features,
-        template=template,
-        min_frequency=min_frequency,
-    )
+    how = Shards.of({"algorithm": algorithm, **options}, id=id, tokens=tokens, labels=labels, shards=shards)
     here = _Here(how, table, threads or cpu_count() or 1)
     with here.pool:
-        return run(
-            how,
-            here,
-            epochs=epochs,
-            callback=callback,
-            checkpoint=checkpoint,
-            resume=resume,
-            constraints=constraints,
-            tag_decoder=tag_decoder,
-        )
+        return run(how, here, callback, checkpoint, resume)

@@ -10,14 +10,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._kbest import Epoch, Tagger, train
+from ._kbest import Epoch, Tagger, options, train
+from ._signatures import lists_options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import RecipeOptions
 
 __all__ = ["SequenceTagger"]
+
+#: What the estimator shares with :func:`kbest.train`, where the decoder is another one.
+_DEFAULTS = {option["name"]: option["default"] for option in options("recipe") if option["name"] != "decoder"}
 
 
 def _as_list(labels: Any) -> List[Any]:
@@ -25,21 +34,15 @@ def _as_list(labels: Any) -> List[Any]:
 
 
 class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
-    """Learns to label sequences; every argument of the constructor is one of :func:`kbest.train`.
+    """Learns to label sequences; the arguments of the constructor are the options of :func:`kbest.train`.
 
     X is a list of sequences of dicts, of lists of strings (features) or of strings (tokens); y a list of lists of labels.
+    The default algorithm is "crf". Without `features`, dicts and lists of strings are features, strings are tokens.
 
     Args:
-        algorithm: "averaged", "perceptron", "voted", "pa", "crf", "dual", "hmm", "semi" or "semi-crf".
-        features: a feature set for tokens, "items" for lists of features; None: dicts and lists of strings are features,
-            strings are tokens.
-        epochs: passes over the data; None means the default of the algorithm.
-        min_frequency: ignore features seen fewer than this many times.
-        c1, c2, all_states, all_transitions: regularisation and extent of a CRF.
-        constraints: of the tagger, such as "auto" for BIO.
-        decoder: of the tagger.
-        seed, threads: of training; threads=None means the default of the algorithm.
-        options: any other option of :func:`kbest.train`, as a dict.
+        algorithm, features, epochs, c2 and others: as for :func:`kbest.train`, which lists all.
+        constraints, decoder: of the tagger, such as "auto" for BIO.
+        options: options that are called otherwise here, as a dict: ``{"decoder": ...}`` is the decoder used in training.
 
     Attributes:
         classes_: the labels of positions.
@@ -47,63 +50,38 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
         training_log_: an :class:`kbest.Epoch` per pass.
     """
 
-    def __init__(
+    @lists_options("recipe")
+    def __init__(  # type: ignore[misc]  # the decoder is that of the tagger
         self,
         algorithm: str = "crf",
-        features: Optional[str] = None,
-        epochs: Optional[int] = None,
-        min_frequency: int = 1,
-        c1: Optional[float] = None,
-        c2: Optional[float] = None,
-        all_states: bool = False,
-        all_transitions: bool = False,
+        *,
         constraints: Any = None,
         decoder: str = "auto",
-        seed: int = 1,
-        threads: Optional[int] = None,
         options: Optional[Dict[str, Any]] = None,
+        **others: Unpack[RecipeOptions],
     ) -> None:
-        self.algorithm = algorithm
-        self.features = features
-        self.epochs = epochs
-        self.min_frequency = min_frequency
-        self.c1 = c1
-        self.c2 = c2
-        self.all_states = all_states
-        self.all_transitions = all_transitions
-        self.constraints = constraints
-        self.decoder = decoder
-        self.seed = seed
-        self.threads = threads
-        self.options = options
+        for name in others:
+            if name not in _DEFAULTS:
+                raise TypeError(f"SequenceTagger() has no option {name!r}; it has: {', '.join(_DEFAULTS)}")
+        own = {"algorithm": algorithm, "constraints": constraints, "decoder": decoder, "options": options}
+        for name, value in {**_DEFAULTS, **others, **own}.items():
+            setattr(self, name, value)
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> "SequenceTagger":
         """Learns from sequences and their labels; with held-out data, keeps the model that does best on it."""
         X, y = list(X), [_as_list(labels) for labels in y]
-        features = self.features
-        if features is None:
+        options = {name: getattr(self, name) for name in _DEFAULTS}
+        if options["features"] is None:
             first = next((token for tokens in X for token in tokens), None)
             if first is not None and not isinstance(first, (str, dict)):
-                features = "items"
+                options["features"] = "items"
         self.training_log_: List[Epoch] = []
         self.tagger_: Tagger = train(
             X,
             y,
-            algorithm=self.algorithm,
-            features=features,
-            epochs=self.epochs,
-            min_frequency=self.min_frequency,
-            c1=self.c1,
-            c2=self.c2,
-            all_states=self.all_states,
-            all_transitions=self.all_transitions,
-            constraints=self.constraints,
-            tag_decoder=self.decoder,
-            seed=self.seed,
-            threads=self.threads,
             dev=None if X_dev is None else (X_dev, y_dev),
             callback=self._log_epoch,
-            **(self.options or {}),
+            **{**options, "constraints": self.constraints, "tag_decoder": self.decoder, **(self.options or {})},
         )
         self.classes_: List[str] = sorted(self.tagger_.tags)
         return self

@@ -19,10 +19,16 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._kbest import Epoch, Evaluation, ShardPlan, Tagger
+from ._signatures import lists_options
 from .sharded import SHARDS, Shards, check_columns, columns_of, refuse, run
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import ShardOptions
 
 __all__ = ["evaluate", "tag", "train"]
 
@@ -60,7 +66,7 @@ class _Sent:
 
     file: str
     rules: Tuple[Tuple[str, bool], ...]  # constraints; whether they are files that have been sent, too
-    decoder: str
+    options: Tuple[Tuple[str, Any], ...]  # all others
 
 
 _sent: Dict[str, str] = {}  # of this driver: names and places
@@ -88,13 +94,12 @@ def _rule(df: Any, rule: str) -> Tuple[str, bool]:
         return _add_file(df, file.read()), True
 
 
-def _send(df: Any, model: _Model, constraints: Any, decoder: str) -> Tuple[Tagger, _Sent]:
+def _send(df: Any, model: _Model, options: Dict[str, Any]) -> Tuple[Tagger, _Sent]:
     """Sends the model out, and the files of its constraints."""
-    tagger = model if isinstance(model, Tagger) else Tagger.load(model)
-    if constraints is not None or decoder != "auto":
-        tagger = tagger.using(constraints=constraints, decoder=None if decoder == "auto" else decoder)
+    tagger = model.using(**options) if isinstance(model, Tagger) else Tagger.load(model, **options)
     rules = tuple(_rule(df, rule) for rule in tagger.constraints)
-    return tagger, _Sent(_add_file(df, tagger.to_bytes()), rules, tagger.decoder)
+    others = tuple((name, value) for name, value in tagger._options.items() if name != "constraints")
+    return tagger, _Sent(_add_file(df, tagger.to_bytes()), rules, others)
 
 
 _loaded: Dict[_Sent, Tagger] = {}  # of this worker
@@ -106,7 +111,7 @@ def _tagger(sent: _Sent) -> Tagger:
 
         _loaded.clear()  # one model at a time is enough, and workers are many
         rules = [SparkFiles.get(rule) if is_file else rule for rule, is_file in sent.rules]
-        _loaded[sent] = Tagger.load(SparkFiles.get(sent.file), constraints=rules, decoder=sent.decoder)
+        _loaded[sent] = Tagger.load(SparkFiles.get(sent.file), constraints=rules, **dict(sent.options))
     return _loaded[sent]
 
 
@@ -194,6 +199,7 @@ def _tag_all(wanted: _Wanted, batches: Iterable[Any]) -> Iterator[Any]:
         yield tag_batch(tagger, batch, wanted)
 
 
+@lists_options("tagger")
 def tag(
     df: Any,
     model: _Model,
@@ -202,9 +208,9 @@ def tag(
     marginals: bool = False,
     constraints: Any = None,
     *,
-    decoder: str = "auto",
     longest: int = LONGEST,
     threads: int = 1,
+    **options: Any,
 ) -> Any:
     """Tags every row of a DataFrame.
 
@@ -214,7 +220,7 @@ def tag(
         tokens: the column of tokens; a list of names for models of several columns.
         k: how many label sequences.
         marginals: add a column ``confidences``: the probability of each label.
-        constraints, decoder: as for :meth:`kbest.Tagger.load`.
+        constraints: as for :meth:`kbest.Tagger.load`.
         longest: rows with more tokens are not tagged.
         threads: of one task; Spark itself runs a task per core.
 
@@ -230,7 +236,7 @@ def tag(
         raise refuse("threads", "at least 0", threads)
     columns = columns_of("tokens", tokens)
     _check(df, columns)
-    tagger, sent = _send(df, model, constraints, decoder)
+    tagger, sent = _send(df, model, {"constraints": constraints, **options})
     tagger.kbest([], k)  # a decoder that finds one path only is refused here, and not by every row
     wanted = _Wanted(sent, columns, k, marginals, longest, threads)
     fields = wanted.fields()
@@ -256,14 +262,14 @@ def _count_all(sent: _Sent, tokens: Sequence[str], labels: str, batches: Iterabl
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array([counted.counts()], pyarrow.binary())], ["counts"])
 
 
+@lists_options("tagger")
 def evaluate(
     df: Any,
     model: _Model,
     tokens: _Columns = "tokens",
     labels: str = "labels",
     constraints: Any = None,
-    *,
-    decoder: str = "auto",
+    **options: Any,
 ) -> Evaluation:
     """How good the labels of a model are: the figures of ``kbest evaluate``, counted where the rows are.
 
@@ -272,7 +278,7 @@ def evaluate(
     columns = columns_of("tokens", tokens)
     _check(df, [*columns, *columns_of("labels", labels)])
     _check_lists(df, [*columns, labels])
-    tagger, sent = _send(df, model, constraints, decoder)
+    tagger, sent = _send(df, model, {"constraints": constraints, **options})
     parts = df.select(*columns, labels).mapInArrow(partial(_count_all, sent, columns, labels), "counts binary").collect()
     whole = tagger.evaluate([], [])
     for part in parts:
@@ -424,6 +430,7 @@ class _OnSpark:
             self.broadcasts.pop().destroy()
 
 
+@lists_options("shards")
 def train(
     df: Any,
     algorithm: str = "averaged",
@@ -432,16 +439,10 @@ def train(
     tokens: _Columns = "tokens",
     labels: str = "labels",
     shards: int = SHARDS,
-    features: Optional[str] = None,
-    template: Union[None, str, "PathLike[str]"] = None,
-    min_frequency: int = 1,
-    epochs: Optional[int] = None,
     callback: Optional[Callable[[Epoch], Any]] = None,
     checkpoint: Union[None, str, "PathLike[str]"] = None,
     resume: bool = False,
-    constraints: Any = None,
-    tag_decoder: str = "auto",
-    **options: Any,
+    **options: Unpack[ShardOptions],
 ) -> Tagger:
     """Learns from the rows of a DataFrame, where they are; the same model, to the last bit, whatever the number of executors, and
     as :func:`kbest.sharded.train` of the same rows on one machine.
@@ -457,27 +458,9 @@ def train(
 
     Everything else is as for :func:`kbest.sharded.train`.
     """
-    how = Shards.of(
-        {"algorithm": algorithm, **options},
-        id=id,
-        tokens=tokens,
-        labels=labels,
-        shards=shards,
-        features=features,
-        template=template,
-        min_frequency=min_frequency,
-    )
+    how = Shards.of({"algorithm": algorithm, **options}, id=id, tokens=tokens, labels=labels, shards=shards)
     runner = _OnSpark(df, how)
     try:
-        return run(
-            how,
-            runner,
-            epochs=epochs,
-            callback=callback,
-            checkpoint=checkpoint,
-            resume=resume,
-            constraints=constraints,
-            tag_decoder=tag_decoder,
-        )
+        return run(how, runner, callback, checkpoint, resume)
     finally:
         runner.forget()

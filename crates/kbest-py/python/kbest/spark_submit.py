@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
+
+import kbest
 
 
 def _arguments(given: Optional[List[str]]) -> argparse.Namespace:
@@ -41,18 +43,29 @@ def _arguments(given: Optional[List[str]]) -> argparse.Namespace:
     train = command("train", "Learn from rows of tokens and labels")
     train.add_argument("--labels", default="labels", help="column of labels [default: labels]")
     train.add_argument("--id", default="id", help="column of ids, all different [default: id]")
-    train.add_argument("--algorithm", default="averaged", help="averaged, perceptron, pa or crf [default: averaged]")
     train.add_argument("--shards", type=int, default=16, help="parts that learn apart; decides the result [default: 16]")
-    train.add_argument("--features", help="words, morphology or columns [default: what suits the data]")
-    train.add_argument("--template", help="CRF++ template, whose features are added to those of --features")
-    train.add_argument("--min-frequency", type=int, default=1, help="ignore rarer features [default: 1]")
-    train.add_argument("--epochs", type=int, help="passes over the data [default: 10; crf: 100]")
-    train.add_argument("--seed", type=int, default=1, help="of the order of sequences [default: 1]")
-    train.add_argument("--c1", type=float, help="crf: strength of L1 regularization [default: 0]")
-    train.add_argument("--c2", type=float, help="crf: strength of L2 regularization [default: 1]")
     train.add_argument("--checkpoint", help="file of the driver, replaced after each pass")
     train.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+    for option in kbest.options("shards"):
+        _add_option(train, option)
     return parser.parse_args(given)
+
+
+#: How the values of options are read that are not strings.
+_TYPES = {"a whole number": int, "a number": float}
+
+
+def _add_option(command: argparse.ArgumentParser, option: Dict[str, Any]) -> None:
+    """An option of training, as the library describes it."""
+    default = f" [default: {option['default_text']}]" if option["default_text"] else ""
+    how: Dict[str, Any] = {"default": None, "help": (option["help"] + default).replace("%", "%%")}
+    if option["type"] == "true or false":
+        how["action"] = "store_true"
+    elif "list" in option["type"]:
+        how["action"] = "append"
+    else:
+        how["type"] = _TYPES.get(option["type"], str)
+    command.add_argument(f"--{option['name'].replace('_', '-')}", **how)
 
 
 def _read(spark: Any, arguments: argparse.Namespace) -> Any:
@@ -82,13 +95,13 @@ def main(given: Optional[List[str]] = None) -> None:
             constraints = arguments.constraints
             print(kbest.spark.evaluate(df, arguments.model, tokens, arguments.labels, constraints))
         else:
-            names = ["id", "labels", "shards", "features", "template", "min_frequency", "epochs", "checkpoint", "resume"]
-            options = {name: getattr(arguments, name) for name in [*names, "seed", "c1", "c2"]}
+            names = ["id", "labels", "shards", "checkpoint", "resume", *(option["name"] for option in kbest.options("shards"))]
+            options = {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
             def tell(epoch: kbest.Epoch) -> None:
                 print(f"epoch {epoch.epoch}: loss {epoch.loss:.6g}, {epoch.seconds:.1f} s", file=sys.stderr)
 
-            tagger = kbest.spark.train(df, arguments.algorithm, tokens=tokens, callback=tell, **options)
+            tagger = kbest.spark.train(df, tokens=tokens, callback=tell, **options)
             tagger.save(arguments.model)
             print(f"wrote {arguments.model}: {len(tagger.labels)} labels")
     except (kbest.KbestError, AnalysisException, OSError) as error:

@@ -24,7 +24,7 @@ impl PyTagger {
             SharedModel::Segments(model) => calibrated(model, &data, threads).map(SharedModel::Segments),
         };
         let model = py.detach(fit).map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model, self.constraints.clone(), &self.decoder)
+        Self::new(py, model, self.options.clone())
     }
 }
 

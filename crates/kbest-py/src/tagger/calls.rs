@@ -7,7 +7,7 @@ use kbest::evaluate::Spans;
 use kbest::feature::FeatureSource;
 use kbest::scheme::Spelling;
 use kbest::segment::Segment;
-use kbest::{Error, LabelId, Lattice, Model, Sequence};
+use kbest::{Error, LabelId, Lattice, Model, Sequence, TaggerOptions};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString};
@@ -15,16 +15,11 @@ use std::sync::Arc;
 
 impl PyTagger {
     /// A tagger with this model.
-    pub(crate) fn new(
-        py: Python<'_>,
-        model: SharedModel,
-        constraints: Vec<String>,
-        decoder: &str,
-    ) -> PyResult<Self> {
-        let engine = py.detach(|| Engine::new(&model, &constraints, decoder));
+    pub(crate) fn new(py: Python<'_>, model: SharedModel, options: TaggerOptions) -> PyResult<Self> {
+        let engine = py.detach(|| Engine::new(&model, &options));
         let engine = engine.map_err(|failed| error::exception(py, failed))?;
         let (idle, names, tags) = (Default::default(), PyOnceLock::new(), model.tags());
-        Ok(PyTagger { engine, model, decoder: decoder.to_owned(), constraints, tags, idle, names })
+        Ok(PyTagger { engine, model, options, tags, idle, names })
     }
 
     /// The names of the tags as Python strings, made once.
@@ -116,7 +111,7 @@ impl PyTagger {
     ) -> PyResult<Vec<Answer>> {
         let py = tokens.py();
         let raise = |failed: Error| error::exception(py, failed);
-        check_decoder(&self.model, &self.decoder, k).map_err(raise)?;
+        check_decoder(&self.model, &self.options, k).map_err(raise)?;
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
         let find = |engine: &mut Engine| engine.answers(&sequence, known.as_ref(), k, &self.tags);
         py.detach(|| self.with(confidences, find)).map_err(raise)

@@ -2,10 +2,9 @@
 
 use kbest::model::AnyModel;
 use kbest::scheme::KnownTag;
-use kbest::segment::{Segment, SegmentDecoder, SegmentMarginals};
-use kbest::transition::Transitions;
+use kbest::segment::{Segment, SegmentMarginals};
 use kbest::{
-    Decode, Decoder, Error, LabelId, LabelSet, Model, Result, SegmentModel, SegmentTagger, Sequence,
+    Decode, Error, LabelId, LabelSet, Model, Result, SegmentModel, SegmentTagger, Sequence, TaggerOptions,
 };
 use std::sync::Arc;
 
@@ -90,21 +89,11 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(model: &SharedModel, constraints: &[String], decoder: &str) -> Result<Self> {
-        match model {
-            SharedModel::Positions(model) => {
-                let tagger = kbest::Tagger::new(model.clone()).with_decoder(Decoder::by_name(decoder)?);
-                let tagger = match Transitions::from_rules(constraints, model.labels())? {
-                    Some(transitions) => tagger.with_transitions(&transitions)?,
-                    None => tagger,
-                };
-                Ok(Engine::Positions(Box::new(tagger)))
-            }
-            SharedModel::Segments(model) => {
-                let tagger = SegmentTagger::new(model.clone()).with_decoder(segment_decoder(decoder)?);
-                Ok(Engine::Segments(Box::new(tagger.with_rules(constraints)?)))
-            }
-        }
+    pub(crate) fn new(model: &SharedModel, options: &TaggerOptions) -> Result<Self> {
+        Ok(match model {
+            SharedModel::Positions(model) => Engine::Positions(Box::new(options.tagger(model)?)),
+            SharedModel::Segments(model) => Engine::Segments(Box::new(options.segment_tagger(model)?)),
+        })
     }
 
     pub(crate) fn another(&self, confidences: bool) -> Self {
@@ -216,25 +205,14 @@ impl Engine {
 }
 
 /// Refuses a decoder that cannot find `k` answers with this kind of model.
-pub(crate) fn check_decoder(model: &SharedModel, decoder: &str, k: usize) -> Result<()> {
+pub(crate) fn check_decoder(model: &SharedModel, options: &TaggerOptions, k: usize) -> Result<()> {
     if k == 0 {
         return Err(Error::argument("k", "at least 1", 0));
     }
     match model {
-        SharedModel::Positions(_) => Decoder::by_name(decoder)?.supports(k),
-        SharedModel::Segments(_) => segment_decoder(decoder)?.supports(k),
+        SharedModel::Positions(_) => options.decoder()?.supports(k),
+        SharedModel::Segments(_) => options.segment_decoder()?.supports(k),
     }
-}
-
-fn segment_decoder(name: &str) -> Result<SegmentDecoder> {
-    let of_positions = name != "auto" && Decoder::by_name(name).is_ok();
-    name.parse().map_err(|error| match of_positions {
-        true => {
-            let expected = "a decoder of segments (auto, semi-...), because the model is one of segments";
-            Error::argument("decoder", expected, name)
-        }
-        false => error,
-    })
 }
 
 fn spelled(tagger: &SegmentTagger, segments: &[Segment], tags: &LabelSet) -> Vec<LabelId> {

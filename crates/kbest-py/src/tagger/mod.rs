@@ -16,13 +16,13 @@ pub(crate) use evaluation::PyEvaluation;
 pub(crate) use tagged_path::TaggedPath;
 
 use crate::arrow;
-use crate::edges::rules_of;
 use crate::error;
 use crate::explain::Seen;
+use crate::options::{self, Keywords};
 use crate::segments::PySegmentMarginals;
 use engine::{check_decoder, of_either};
-use kbest::LabelSet;
 use kbest::model::AnyModel;
+use kbest::{LabelSet, TaggerOptions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -46,11 +46,23 @@ use std::sync::Mutex;
 pub(crate) struct PyTagger {
     engine: Engine,
     model: SharedModel,
-    decoder: String,
-    constraints: Vec<String>,
+    options: TaggerOptions,
     tags: LabelSet,                       // what positions can be labelled with
     idle: [Mutex<Vec<Engine>>; 2],        // without and with confidences
     names: PyOnceLock<Vec<Py<PyString>>>, // of the tags
+}
+
+/// The options of a tagger: those given, and the others as they are.
+fn tagger_options(
+    py: Python<'_>,
+    function: &'static str,
+    mut options: TaggerOptions,
+    given: Option<&Bound<'_, PyDict>>,
+) -> PyResult<TaggerOptions> {
+    let mut keywords = Keywords::of(function, &[], given)?;
+    keywords.take(py, &mut options, options::plain)?;
+    keywords.finish(py)?;
+    Ok(options)
 }
 
 /// Known labels by name.
@@ -62,51 +74,36 @@ impl PyTagger {
     ///
     /// Args:
     ///     path: the file.
-    ///     constraints: "auto", a scheme such as "iob2", a transition file, or a list of these.
-    ///     decoder: see kbest.decoders().
+    ///     options: such as constraints ("auto", a scheme such as "iob2", a transition file, or a list of these) and decoder
+    ///         (see kbest.decoders()); kbest.options("tagger") lists all.
     #[staticmethod]
-    #[pyo3(signature = (path, *, constraints=None, decoder="auto"))]
-    fn load(
-        py: Python<'_>,
-        path: PathBuf,
-        constraints: Option<&Bound<'_, PyAny>>,
-        decoder: &str,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (path, **options))]
+    fn load(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let options = tagger_options(py, "Tagger.load", TaggerOptions::default(), options)?;
         let model = py.detach(|| AnyModel::load(&path)).map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), rules_of(constraints)?, decoder)
+        Self::new(py, model.into(), options)
     }
 
-    /// A model from the bytes of its file.
+    /// A model from the bytes of its file; options as for load.
     #[staticmethod]
-    #[pyo3(signature = (data, *, constraints=None, decoder="auto"))]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &[u8],
-        constraints: Option<&Bound<'_, PyAny>>,
-        decoder: &str,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (data, **options))]
+    fn from_bytes(py: Python<'_>, data: &[u8], options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let options = tagger_options(py, "Tagger.from_bytes", TaggerOptions::default(), options)?;
         let model = AnyModel::from_bytes(data, "<bytes>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), rules_of(constraints)?, decoder)
+        Self::new(py, model.into(), options)
     }
 
-    /// The same model with other constraints or another decoder. What is not given stays as it is; `constraints=[]` lifts them.
+    /// A tagger with the model of this one and other options, as for load. What is not given stays as it is; `constraints=[]`
+    /// lifts them.
     ///
     /// >>> import kbest
     /// >>> tagger = kbest.train([["a", "b"]] * 3, [["B-X", "I-X"]] * 3)
     /// >>> tagger.using(constraints="iob2").constraints
     /// ('iob2',)
-    #[pyo3(signature = (*, constraints=None, decoder=None))]
-    fn using(
-        &self,
-        py: Python<'_>,
-        constraints: Option<&Bound<'_, PyAny>>,
-        decoder: Option<&str>,
-    ) -> PyResult<Self> {
-        let rules = match constraints {
-            Some(_) => rules_of(constraints)?,
-            None => self.constraints.clone(),
-        };
-        Self::new(py, self.model.clone(), rules, decoder.unwrap_or(&self.decoder))
+    #[pyo3(signature = (**options))]
+    fn using(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let options = tagger_options(py, "Tagger.using", self.options.clone(), options)?;
+        Self::new(py, self.model.clone(), options)
     }
 
     /// Writes the model to a file, as `kbest train` does.
@@ -130,13 +127,20 @@ impl PyTagger {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let restore = py.get_type::<PyTagger>().getattr("_restore")?;
-        Ok((restore, (self.to_bytes(py)?, self.constraints.clone(), &self.decoder).into_pyobject(py)?))
+        Ok((restore, (self.to_bytes(py)?, self._options(py)?).into_pyobject(py)?))
     }
 
     #[staticmethod]
-    fn _restore(py: Python<'_>, data: &[u8], constraints: Vec<String>, decoder: &str) -> PyResult<Self> {
+    fn _restore(py: Python<'_>, data: &[u8], options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let options = tagger_options(py, "Tagger._restore", TaggerOptions::default(), Some(options))?;
         let model = AnyModel::from_bytes(data, "<pickle>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), constraints, decoder)
+        Self::new(py, model.into(), options)
+    }
+
+    /// The options that were given, as keywords.
+    #[getter]
+    fn _options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        options::given(py, &self.options)
     }
 
     /// Names of the model's labels, which are the columns of `marginals`; for models of segments the names of segments.
@@ -163,13 +167,13 @@ impl PyTagger {
     /// The constraints it obeys.
     #[getter]
     fn constraints<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.constraints)
+        PyTuple::new(py, &self.options.constraints)
     }
 
     /// The name of its decoder.
     #[getter]
     fn decoder(&self) -> &str {
-        &self.decoder
+        &self.options.decoder
     }
 
     /// Where its features come from: "template", "patterns", "items", "numbers" or the name of a feature set; several are joined
@@ -408,7 +412,7 @@ impl PyTagger {
         longest: Option<usize>,
         threads: usize,
     ) -> PyResult<arrow::ArrowStream> {
-        check_decoder(&self.model, &self.decoder, k).map_err(|failed| error::exception(py, failed))?;
+        check_decoder(&self.model, &self.options, k).map_err(|failed| error::exception(py, failed))?;
         let longest = longest.unwrap_or(usize::MAX);
         let wanted = arrow::Wanted { columns, k, scores, probabilities, errors, longest, threads };
         arrow::tag(py, self, stream, &wanted)
@@ -436,7 +440,7 @@ impl PyTagger {
         known: Names,
     ) -> PyResult<Bound<'py, PyDict>> {
         self.positions(py, "explain")?;
-        let decoder = crate::decode::named_decoder(py, &self.decoder, k)?;
+        let decoder = crate::decode::named_decoder(py, &self.options.decoder, k)?;
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
         let marginals = self.with(false, |engine| engine.sums(&sequence, known.as_ref()));
         let marginals = marginals.map_err(|failed| error::exception(py, failed))?.node;

@@ -2,11 +2,11 @@
 
 use crate::error;
 use crate::sequence::{labelled, sequence};
-use kbest::text::{Field, Format, LabelExpression, Reader, ReaderOptions, Separator, TextFormat};
+use kbest::text::{Format, FormatOptions, Reader, ReaderOptions, TextFormat};
 use kbest::{Error, Sequence};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Sequences, whether their cells are features, and how the file was read, if it was one.
 pub(super) struct Data {
@@ -15,47 +15,20 @@ pub(super) struct Data {
     pub(super) text: Option<TextFormat>,
 }
 
-/// How files are read.
-#[derive(Clone, Copy)]
-pub(super) struct FileOptions<'a> {
-    pub(super) format: Option<&'a str>,
-    pub(super) label: Option<&'a str>,
-    pub(super) fields: Option<&'a Vec<String>>,
-    pub(super) tabs: bool,
-    pub(super) colon_words: bool,
-}
-
-impl FileOptions<'_> {
-    fn read(&self, path: &PathBuf, supervised: bool) -> kbest::Result<Data> {
-        let mut text = TextFormat::default();
-        if let Some(name) = self.format {
-            text.format = Format::by_name(name)?;
-        } else if let Some(format) = Format::by_ending(path) {
-            text.format = format;
+fn read(files: &FormatOptions, path: &Path, supervised: bool) -> kbest::Result<Data> {
+    let text = files.text_format(Some(path), None)?;
+    let options: ReaderOptions = text.clone().into();
+    let mut reader = Reader::open(path, &options.labelled(supervised).required(supervised))?;
+    let mut sequences = Vec::new();
+    let mut sequence = Sequence::new();
+    while reader.read_into(&mut sequence)? {
+        if supervised && !sequence.is_labelled() {
+            let (file, line) = (reader.file().to_owned(), reader.first_line());
+            return Err(Error::data(file, line, "a label at every position", "none"));
         }
-        if let Some(label) = self.label {
-            text.label = LabelExpression::parse(label)?;
-        }
-        if let Some(fields) = self.fields {
-            text.fields = fields.iter().map(|name| Field::by_name(name)).collect::<kbest::Result<_>>()?;
-        }
-        if self.tabs {
-            text.separator = Separator::Tab;
-        }
-        text.colon_words |= self.colon_words;
-        let options: ReaderOptions = text.clone().into();
-        let mut reader = Reader::open(path, &options.labelled(supervised).required(supervised))?;
-        let mut sequences = Vec::new();
-        let mut sequence = Sequence::new();
-        while reader.read_into(&mut sequence)? {
-            if supervised && !sequence.is_labelled() {
-                let (file, line) = (reader.file().to_owned(), reader.first_line());
-                return Err(Error::data(file, line, "a label at every position", "none"));
-            }
-            sequences.push(sequence.clone());
-        }
-        Ok(Data { sequences, is_items: text.format == Format::Items, text: Some(text) })
+        sequences.push(sequence.clone());
     }
+    Ok(Data { sequences, is_items: text.format == Format::Items, text: Some(text) })
 }
 
 /// A file name: a string or a path.
@@ -68,14 +41,14 @@ pub(super) fn read_data(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     y: Option<&Bound<'_, PyAny>>,
-    files: FileOptions<'_>,
+    files: &FormatOptions,
     supervised: bool,
 ) -> PyResult<Data> {
     if let Some(path) = path_of(x)? {
         if y.is_some() {
             return Err(error::argument(py, "y", "None with a file, which has its own labels", "labels"));
         }
-        return py.detach(|| files.read(&path, supervised)).map_err(|failed| error::exception(py, failed));
+        return py.detach(|| read(files, &path, supervised)).map_err(|failed| error::exception(py, failed));
     }
     let (mut sequences, mut is_items) = (Vec::new(), false);
     let mut keep = |(sequence, dicts): (Sequence, bool)| {

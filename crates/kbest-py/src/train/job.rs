@@ -7,10 +7,10 @@ use crate::tagger::{Engine, SharedModel};
 use kbest::model::{AnyModel, WholeFile};
 use kbest::text::{Format, TextFormat};
 use kbest::train::{
-    EpochEnd, Measure, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing,
-    Trainer, TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,
+    EpochEnd, OnHeldOut, Product, Recipe, Schedule, SegmentOptions, SegmentTrainingSet, Standing, Trainer,
+    TrainingSet, fingerprint, fingerprint_of_sequences, load_checkpoint, save_checkpoint,
 };
-use kbest::{Error, Model, Sequence, Template};
+use kbest::{Error, Model, Sequence, TaggerOptions, Template};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use std::cell::Cell;
@@ -47,14 +47,11 @@ pub(crate) struct Job<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) segments: Option<SegmentOptions>,
     pub(crate) schedule: Schedule,
-    pub(crate) min_frequency: u32,
-    pub(crate) prune: Option<f32>,
-    pub(crate) keep_features: bool,
     pub(crate) checkpoint: Option<&'a Path>,
     pub(crate) resume: bool,
     pub(crate) callback: Option<&'a Py<PyAny>>,
-    /// Constraints and decoder of the tagger that the model is for.
-    pub(crate) tagging: (&'a [String], &'a str),
+    /// Options of the tagger that the model is for.
+    pub(crate) tagging: &'a TaggerOptions,
 }
 
 /// Where a run is kept, and what distinguishes it from others.
@@ -71,19 +68,9 @@ const RUN: &str = "run";
 
 impl<'a> Job<'a> {
     /// Without anything that need not be there.
-    pub(crate) fn new(recipe: &'a Recipe, schedule: Schedule) -> Self {
-        Job {
-            recipe,
-            segments: None,
-            schedule,
-            min_frequency: 1,
-            prune: None,
-            keep_features: false,
-            checkpoint: None,
-            resume: false,
-            callback: None,
-            tagging: (&[], "auto"),
-        }
+    pub(crate) fn new(recipe: &'a Recipe, tagging: &'a TaggerOptions) -> Self {
+        let (segments, schedule) = (None, recipe.schedule());
+        Job { recipe, segments, schedule, checkpoint: None, resume: false, callback: None, tagging }
     }
 
     /// Trains on data that lies elsewhere; `key` distinguishes it from other data.
@@ -101,38 +88,36 @@ impl<'a> Job<'a> {
     pub(super) fn run(
         &self,
         data: Data,
-        features: Option<&str>,
         template: Option<Template>,
         dev: Option<&[Sequence]>,
     ) -> Result<SharedModel, Halt> {
         let Data { sequences, is_items, text } = data;
-        let is_items = is_items || features == Some("items");
-        let features = features.filter(|name| *name != "items");
         let usual = if is_items { TextFormat::new(Format::Items) } else { TextFormat::default() };
         let text = text.unwrap_or(usual);
         if self.recipe.algorithm.is_unsupervised() {
             let mut trainer = self.recipe.unsupervised(&sequences)?;
             return self.learn(&mut trainer, text, None, None, SharedModel::positions, Ok);
         }
-        let source = self.recipe.feature_source(template, features, &sequences, is_items)?;
+        let source = self.recipe.feature_source(template, &sequences, is_items)?;
         if let Some(options) = &self.segments {
             let depends_on = self.depends_on(dev) + &format!("{options:?}");
-            let data = SegmentTrainingSet::new(&sequences, source, self.min_frequency, options.clone())?;
+            let data =
+                SegmentTrainingSet::new(&sequences, source, self.recipe.min_frequency, options.clone())?;
             drop(sequences);
             let data = Arc::new(data);
             let mut trainer = self.recipe.segment_trainer(&data)?;
             let kept = self.kept(|| fingerprint(&*data, &depends_on));
             return self.learn(&mut *trainer, text, dev, kept, SharedModel::segments, Ok);
         }
-        let data = TrainingSet::new(&sequences, source, self.min_frequency)?;
+        let data = TrainingSet::new(&sequences, source, self.recipe.min_frequency)?;
         let data = Arc::new(self.recipe.with_agreement(data)?);
         drop(sequences);
         let mut trainer = self.recipe.trainer(&data)?;
         let kept = self.kept(|| fingerprint(&*data, &self.depends_on(dev)));
         self.learn(&mut *trainer, text, dev, kept, SharedModel::positions, |model: Model| {
             // Features without weights cost memory and time and change no score.
-            let keeps = self.keep_features || model.voters().is_some() || model.support().is_some();
-            Ok(match self.prune {
+            let keeps = self.recipe.keep_features || model.voters().is_some() || model.support().is_some();
+            Ok(match self.recipe.prune {
                 Some(threshold) => model.pruned(threshold)?.0,
                 None if keeps => model,
                 None => model.pruned(0.0)?.0,
@@ -147,12 +132,11 @@ impl<'a> Job<'a> {
         trainer: &(dyn Trainer<Model = M> + 'static),
         share: fn(M) -> SharedModel,
     ) -> kbest::Result<()> {
-        let (constraints, decoder) = self.tagging;
-        if constraints.is_empty() && decoder == "auto" {
+        if *self.tagging == TaggerOptions::default() {
             return Ok(());
         }
         match trainer.model() {
-            Ok(model) => Engine::new(&share(model), constraints, decoder).map(|_| ()),
+            Ok(model) => Engine::new(&share(model), self.tagging).map(|_| ()),
             Err(_) => Ok(()),
         }
     }
@@ -160,7 +144,7 @@ impl<'a> Job<'a> {
     /// Everything that the course of training depends on besides the data, as text.
     fn depends_on(&self, dev: Option<&[Sequence]>) -> String {
         let dev = dev.map(fingerprint_of_sequences);
-        format!("{} {} {dev:?}", self.recipe.depends_on(), self.min_frequency)
+        format!("{} {dev:?}", self.recipe.depends_on())
     }
 
     fn kept(&self, key: impl FnOnce() -> u64) -> Option<Kept<'_>> {
@@ -183,7 +167,7 @@ impl<'a> Job<'a> {
         self.check_tagging(trainer, share)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut measure =
-            dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, Measure::default()));
+            dev.map(|dev| move |model: &Arc<M>| M::held_out(model, dev, cores, self.recipe.dev_by));
         let measure: Option<OnHeldOut<'_, M>> = measure.as_mut().map(|measure| measure as _);
         let (mut last, mut best) = match &kept {
             Some(kept) => kept.resume(trainer)?,

@@ -23,6 +23,10 @@ def stop(epoch: kbest.Epoch) -> bool:
 
 
 tagger: kbest.Tagger = kbest.train([["time", "flies"]], [["N", "V"]], callback=stop)
+other: kbest.Tagger = kbest.train("train.tsv", algorithm="crf", c2=0.1, lexicon=None, format="jsonl", tag_decoder="viterbi")
+kbest.train("train.tsv", c3=0.1)  # type: ignore[call-arg]
+kbest.train("train.tsv", c2="much")  # type: ignore[arg-type]
+other = kbest.Tagger.load("model", constraints=["auto"], decoder="auto").using(decoder="viterbi")
 names: List[str] = tagger.tag(["time", "flies"], known=["N", None])
 spans: List[Any] = tagger.spans(["time"])
 seen: kbest.Explanation = kbest.explain(node, edges)

@@ -51,7 +51,7 @@ impl WholeFile {
     /// Starts a file that will have this name.
     ///
     /// # Errors
-    /// If the name is that of a folder, or the folder cannot be written to.
+    /// If the name is that of a folder or of a link that leads nowhere, or the folder cannot be written to.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         // Links are followed, so that the file a link points to is replaced, not the link.
@@ -59,6 +59,9 @@ impl WholeFile {
         let target = match fs::metadata(&path) {
             Ok(data) if data.is_dir() => return Err(io::Error::other("is a folder")),
             Ok(data) if !data.is_file() => Target::Direct(File::options().write(true).open(&path)?),
+            Err(_) if path.is_symlink() => {
+                return Err(io::Error::other("is a link to something that cannot be found"));
+            }
             _ => Target::Renamed { file: temporary(&path)?, path },
         };
         Ok(WholeFile { out: BufWriter::with_capacity(1 << 16, target) })
@@ -192,6 +195,23 @@ mod tests {
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [target, link, dangling] = ["target", "link", "dangling"].map(|name| folder.path().join(name));
+        fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), &dangling).unwrap();
+        WholeFile::create(&link).unwrap().finish().unwrap();
+        assert!(link.is_symlink() && fs::read(&target).unwrap().is_empty());
+        let refused = WholeFile::create(&dangling).unwrap_err().to_string();
+        assert!(
+            refused.contains("link") && dangling.is_symlink() && names(folder.path()).len() == 3,
+            "{refused}"
+        );
     }
 
     #[test]

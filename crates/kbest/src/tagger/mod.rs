@@ -37,11 +37,13 @@
 //! ```
 
 mod limits;
+mod options;
 mod parallel;
 mod probabilities;
 mod segments;
 mod voting;
 
+pub use options::TaggerOptions;
 pub use parallel::ParTag;
 pub use segments::{SegmentTagged, SegmentTagger};
 

@@ -36,6 +36,7 @@ mod items;
 #[cfg(feature = "json")]
 mod jsonl;
 mod lines;
+mod options;
 mod plain;
 mod reader;
 mod text;
@@ -43,6 +44,7 @@ mod text_format;
 mod writer;
 
 pub use conllu::{Field, LabelExpression};
+pub use options::FormatOptions;
 pub use plain::Separator;
 pub use reader::{Reader, ReaderOptions};
 pub use text::tokenize;

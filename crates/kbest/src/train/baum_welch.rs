@@ -28,7 +28,7 @@
 //! # Ok::<(), kbest::Error>(())
 //! ```
 
-use super::{EpochReport, OnProgress, Progress, Trainer};
+use super::{EpochReport, OnProgress, Progress, Recipe, Trainer};
 use crate::feature::{Extractor, ExtractorBuilder, FeatureBuffer, FeatureId, FeatureSource, Frozen, Preset};
 use crate::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder};
 use crate::sequence::Sequence;
@@ -55,6 +55,15 @@ pub struct BaumWelchOptions {
 impl Default for BaumWelchOptions {
     fn default() -> Self {
         BaumWelchOptions { states: 10, smoothing: 0.01, seed: 1, delta: 1e-6 }
+    }
+}
+
+impl BaumWelchOptions {
+    /// Those of a recipe.
+    pub(super) fn of(recipe: &Recipe, states: usize) -> Self {
+        let usual = BaumWelchOptions::default();
+        let smoothing = recipe.smoothing.unwrap_or(usual.smoothing);
+        BaumWelchOptions { states, smoothing, seed: recipe.seed, ..usual }
     }
 }
 

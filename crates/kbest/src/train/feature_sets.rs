@@ -10,31 +10,35 @@ use kbest_core::{Error, Result};
 const SETS: [&str; 4] = ["words", "morphology", "columns", "numbers"];
 
 impl Recipe {
+    /// The template that the features are made from, if one was given; `strict` refuses what CRF++ would not understand.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Template`].
+    pub fn read_template(&self, strict: bool) -> Result<Option<Template>> {
+        let Some(path) = &self.template else { return Ok(None) };
+        let file = path.display().to_string();
+        let text = std::fs::read(path).map_err(|error| Error::io(&*file, 0, error))?;
+        let parse = if strict { Template::parse_crfpp_bytes } else { Template::parse_bytes };
+        parse(&text, &file).map(Some)
+    }
+
     /// Where features come from: the algorithm's own ones, those asked for, else what suits the data. `is_items` says that
     /// the cells of the sequences are features themselves.
     ///
-    /// `features` names sets joined by `+`, such as `words+columns`; a template is added to them. Without either, the set is
-    /// `words` for one column and `words+columns` for more.
+    /// [`Recipe::features`] names sets joined by `+`, such as `words+columns`; a template is added to them. Without either, the
+    /// set is `words` for one column and `words+columns` for more.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the algorithm has its own features, the template wants more columns than there are, or sets cannot
+    /// [`Error::Argument`] if the template wants more columns than there are, or sets cannot
     /// be added ([`FeatureSource::sum`]); [`Error::UnknownName`]; errors of [`Numbers::fit`].
     pub fn feature_source(
         &self,
         template: Option<Template>,
-        features: Option<&str>,
         sequences: &[Sequence],
         is_items: bool,
     ) -> Result<FeatureSource> {
         if matches!(self.algorithm, Algorithm::Hmm | Algorithm::BaumWelch) {
-            let given = template.map(|_| "template").or(features.map(|_| "features"));
-            return match given {
-                None => Ok(FeatureSource::Preset(Preset::Hmm)),
-                Some(option) => {
-                    let expected = "an algorithm without features of its own";
-                    Err(Error::argument(option, expected, self.algorithm.name()))
-                }
-            };
+            return Ok(FeatureSource::Preset(Preset::Hmm));
         }
         let columns = sequences.iter().find(|sequence| !sequence.is_empty()).map_or(1, |s| s.width(0));
         if let Some(template) = template.as_ref().filter(|template| template.columns() > columns && !is_items)
@@ -42,7 +46,7 @@ impl Recipe {
             let expected = format!("column numbers below {columns} (the data's columns without the label)");
             return Err(Error::argument("template", expected, template.columns() - 1));
         }
-        let named = match (features, &template) {
+        let named = match (&self.features, &template) {
             (Some(features), _) => features.split('+').collect(),
             (None, Some(_)) => vec![],
             (None, None) if is_items => return Ok(FeatureSource::Items),

@@ -54,7 +54,7 @@
 
 use super::family::{Layout, Scope};
 use super::rows::{Finished, Names, RowLayout};
-use super::{EpochReport, Example, OnProgress, Progress, Trainer, TrainingSet};
+use super::{EpochReport, Example, OnProgress, Progress, Recipe, Trainer, TrainingSet};
 use crate::feature::{FeatureId, FeatureSource, Preset};
 use crate::model::{Model, ModelParts};
 use crate::state::{StateReader, StateWriter};
@@ -79,6 +79,13 @@ impl Default for HmmOptions {
 }
 
 impl HmmOptions {
+    /// Those of a recipe.
+    pub(super) fn of(recipe: &Recipe) -> Self {
+        let usual = HmmOptions::default();
+        let transitions = recipe.smoothing.unwrap_or(usual.transitions);
+        HmmOptions { transitions, emissions: recipe.smoothing.unwrap_or(usual.emissions), ..usual }
+    }
+
     fn check(&self) -> Result<()> {
         let HmmOptions { transitions, emissions, suffixes } = *self;
         for (what, value) in [("transitions", transitions), ("emissions", emissions), ("suffixes", suffixes)]

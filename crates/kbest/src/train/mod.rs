@@ -69,14 +69,14 @@ pub use checkpoint::{
     Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,
     save_checkpoint,
 };
-pub use crf::{Crf, CrfOptions, Optimiser};
+pub use crf::{Crf, CrfOptions, Optimizer};
 pub use dual::{DualOptions, DualParameter, DualTrainingSet, DualWeights};
 pub use family::{Differentiable, Family};
 pub use hmm::{Hmm, HmmOptions};
 pub use max_margin::{MaxMargin, MaxMarginOptions, Objectives, Rescaling};
 pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use product::Product;
-pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Optimizer, Recipe};
+pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
 pub use schedule::{
     End, EpochEnd, HeldOut, Measure, OnHeldOut, Schedule, Standing, accuracy, held_out, segment_accuracy,

@@ -1,13 +1,14 @@
 //! The schedule of epochs: when to stop, and which model to keep.
 //!
 //! Without held-out data the model of the last epoch is kept; with it, the model that does best on it. Training stops after a
-//! few epochs in a row without improvement there. An optimiser that sees all data in each step, as L-BFGS does, may stand still on
+//! few epochs in a row without improvement there. An optimizer that sees all data in each step, as L-BFGS does, may stand still on
 //! the held-out data for many epochs while its loss still falls, and improve again: for those, the loss must stand still, too
 //! ([`Schedule::still`]). [`Recipe::schedule`](super::Recipe::schedule) knows what suits an algorithm.
 
 use super::{EpochReport, OnProgress, Trainer};
 use crate::evaluate::{Evaluation, Spans};
 use crate::model::{Model, SegmentModel};
+use crate::options::named;
 use crate::sequence::Sequence;
 use crate::tagger::{SegmentTagger, Tagger};
 use kbest_core::pipeline::map;
@@ -45,24 +46,7 @@ pub enum Measure {
     SpanF1,
 }
 
-impl Measure {
-    /// Both, by the names that users type.
-    pub const NAMES: [(&'static str, Measure); 2] =
-        [("accuracy", Measure::Accuracy), ("f1", Measure::SpanF1)];
-
-    /// The measure with this name.
-    ///
-    /// # Errors
-    /// [`Error::UnknownName`].
-    pub fn by_name(name: &str) -> Result<Self> {
-        super::recipe::by_name("measure", &Self::NAMES, name)
-    }
-
-    /// The name users type.
-    pub fn name(self) -> &'static str {
-        super::recipe::name_in(&Self::NAMES, self)
-    }
-}
+named! { Measure, "measure": "accuracy" => Accuracy, "f1" => SpanF1 }
 
 /// How good a model is on held-out data.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

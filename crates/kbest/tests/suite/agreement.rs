@@ -16,7 +16,7 @@ use kbest::scoring::rows::{ScoreBuffer, lattice};
 use kbest::scoring::{Terms, differences};
 use kbest::state::StateReader;
 use kbest::train::{
-    Algorithm, Averaging, Crf, CrfOptions, Optimiser, Perceptron, PerceptronOptions, Recipe, Trainer,
+    Algorithm, Averaging, Crf, CrfOptions, Optimizer, Perceptron, PerceptronOptions, Recipe, Trainer,
     TrainingSet, Update,
 };
 use kbest::transition::Transitions;
@@ -196,15 +196,15 @@ fn agreement_is_learned() {
 #[test]
 fn a_crf_learns_agreement() {
     let (train, test) = (corpus(25, 6), phrases(40, 7));
-    let with = |groups: &[&str], optimiser| {
-        let options = CrfOptions { optimiser, c2: 0.05, threads: 1, ..CrfOptions::default() };
+    let with = |groups: &[&str], optimizer| {
+        let options = CrfOptions { optimizer, rate: 0.3, c2: 0.05, threads: 1, ..CrfOptions::default() };
         let mut crf = Crf::new(data(&train, SHARED, groups), options).unwrap();
         (0..12).for_each(|_| _ = crf.epoch(&mut |_| ()).unwrap());
         right(crf.model().unwrap(), &test)
     };
-    for optimiser in [Optimiser::Lbfgs, Optimiser::SGD] {
-        let (without, agreeing) = (with(&[], optimiser), with(&GROUPS, optimiser));
-        assert!(agreeing > without + 0.03, "{without} {agreeing} {optimiser:?}");
+    for optimizer in [Optimizer::Lbfgs, Optimizer::Sgd] {
+        let (without, agreeing) = (with(&[], optimizer), with(&GROUPS, optimizer));
+        assert!(agreeing > without + 0.03, "{without} {agreeing} {optimizer:?}");
     }
 }
 

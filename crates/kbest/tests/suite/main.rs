@@ -23,6 +23,7 @@ mod learned_tagging;
 mod model_file;
 mod model_sections;
 mod opened_models;
+mod options;
 mod pipeline;
 mod segment_models;
 mod shards;

@@ -17,7 +17,7 @@ use kbest::segment::{
 };
 use kbest::train::family::{Layout, Scope};
 use kbest::train::{
-    Averaging, Crf, CrfOptions, Differentiable, Optimiser, Perceptron, PerceptronOptions, SegmentOptions,
+    Averaging, Crf, CrfOptions, Differentiable, Optimizer, Perceptron, PerceptronOptions, SegmentOptions,
     SegmentTrainingSet, SegmentsFrom, Standing, Trainer, fingerprint, load_checkpoint, save_checkpoint,
 };
 use kbest::transition::Transitions;
@@ -318,7 +318,7 @@ fn semi_crfs_learn_on_any_number_of_threads() {
     let alone = train(CrfOptions::default());
     assert!(alone.0.windows(2).all(|two| two[1] <= two[0]), "{:?}", alone.0);
     assert_eq!(train(CrfOptions { threads: 3, ..CrfOptions::default() }), alone);
-    let sgd = train(CrfOptions { optimiser: Optimiser::SGD, ..CrfOptions::default() });
+    let sgd = train(CrfOptions { optimizer: Optimizer::Sgd, rate: 0.3, ..CrfOptions::default() });
     assert!(sgd.0[7] < sgd.0[0], "{:?}", sgd.0);
 }
 

@@ -9,7 +9,7 @@ use super::Arguments;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::table;
-use crate::tag::segment_decoder;
+use crate::text::segment_decoder;
 use kbest::scoring::SegmentModelMemory;
 use kbest::segment::{Estimate, Segment, SegmentDecoder, SegmentScratch};
 use kbest::{SegmentModel, Sequence, simd};

@@ -2,6 +2,7 @@
 
 use super::text::push_word;
 use kbest_core::{Error, Result};
+use std::path::Path;
 
 /// A named list of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,17 @@ impl Lexicon {
         })?;
         let lexicon = Self::new(name, text);
         if lexicon.texts.is_empty() { Err(wrong(0, "none")) } else { Ok(lexicon) }
+    }
+
+    /// Reads a file; the lexicon is called as the file is, without the ending.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; as for [`Lexicon::parse`].
+    pub fn open(file: &Path) -> Result<Self> {
+        let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let shown = file.display().to_string();
+        let bytes = std::fs::read(file).map_err(|error| Error::io(&*shown, 0, error))?;
+        Self::parse(name, &bytes, &shown)
     }
 
     /// Its name.

@@ -6,8 +6,8 @@
 //! sum over sequences of weight * (log Z - score of the right labels)  +  c1 * sum |w|  +  c2 * sum w^2
 //! ```
 //!
-//! which is convex: every optimiser ends at the same model. [`Optimiser::Lbfgs`] descends the whole sum; with `c1 > 0`
-//! it becomes OWL-QN, and most weights become exactly zero. [`Optimiser::Sgd`] learns from a few sequences at a time
+//! which is convex: every optimizer ends at the same model. [`Optimizer::Lbfgs`] descends the whole sum; with `c1 > 0`
+//! it becomes OWL-QN, and most weights become exactly zero. [`Optimizer::Sgd`] learns from a few sequences at a time
 //! and is near the minimum, though not quite there, after a few epochs. There is a weight for each pair of feature and
 //! label, and each triple of edge feature and two labels, that occurs in the training data; or for all of them
 //! ([`CrfOptions::all_states`], [`CrfOptions::all_transitions`]).
@@ -48,7 +48,8 @@ mod sgd;
 mod tests;
 
 use super::family::{Differentiable, Layout, Scope, Tally, positions};
-use super::{EpochReport, OnProgress, Trainer, TrainingSet};
+use super::{EpochReport, OnProgress, Recipe, Trainer, TrainingSet};
+use crate::options::named;
 use crate::state::{StateReader, StateWriter};
 use batch::Batch;
 pub(super) use batch::Expectations;
@@ -59,35 +60,32 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The method of minimisation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Optimiser {
-    /// L-BFGS; OWL-QN if `c1` is above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Optimizer {
+    /// L-BFGS: all data in each step. OWL-QN if `c1` is above zero.
+    #[default]
     Lbfgs,
-    /// Stochastic gradient descent with AdaGrad's step sizes.
-    Sgd {
-        /// Size of the first step of each weight.
-        rate: f64,
-        /// Sequences per step.
-        batch: usize,
-        /// Determines the order of the sequences.
-        seed: u64,
-    },
+    /// Stochastic gradient descent with AdaGrad's step sizes: a few sequences in each step.
+    Sgd,
 }
 
-impl Optimiser {
-    /// SGD with settings that suit most data: near the minimum after about three epochs.
-    pub const SGD: Self = Optimiser::Sgd { rate: 0.3, batch: 1, seed: 1 };
-}
+named! { Optimizer, "optimizer": "lbfgs" => Lbfgs, "sgd" => Sgd }
 
 /// Options of CRF training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrfOptions {
     /// The method of minimisation.
-    pub optimiser: Optimiser,
+    pub optimizer: Optimizer,
     /// Strength of the L1 term `c1 * sum |w|`; L-BFGS only.
     pub c1: f64,
     /// Strength of the L2 term `c2 * sum w^2`.
     pub c2: f64,
+    /// Size of the first step of each weight; SGD only.
+    pub rate: f64,
+    /// Sequences per step; SGD only.
+    pub batch: usize,
+    /// Determines the order of the sequences; SGD only.
+    pub seed: u64,
     /// Weights for all labels of each feature, observed or not.
     pub all_states: bool,
     /// Weights for all pairs of labels of each edge feature, observed or not.
@@ -106,9 +104,12 @@ pub struct CrfOptions {
 impl Default for CrfOptions {
     fn default() -> Self {
         CrfOptions {
-            optimiser: Optimiser::Lbfgs,
+            optimizer: Optimizer::Lbfgs,
             c1: 0.0,
             c2: 1.0,
+            rate: 0.1,
+            batch: 1,
+            seed: 1,
             all_states: false,
             all_transitions: false,
             epsilon: 1e-5,
@@ -120,6 +121,24 @@ impl Default for CrfOptions {
 }
 
 impl CrfOptions {
+    /// Those of a recipe for a CRF of any kind.
+    pub(super) fn of(recipe: &Recipe) -> Self {
+        let usual = CrfOptions::default();
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        CrfOptions {
+            optimizer: recipe.optimizer.unwrap_or_default(),
+            c1: recipe.c1.unwrap_or(usual.c1),
+            c2: recipe.c2.unwrap_or(usual.c2),
+            rate: recipe.rate.unwrap_or(usual.rate),
+            batch: recipe.batch.unwrap_or(usual.batch),
+            seed: recipe.seed,
+            all_states: recipe.all_states,
+            all_transitions: recipe.all_transitions,
+            threads: recipe.threads.unwrap_or_else(cores),
+            ..usual
+        }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let positive = |what: &str, value: f64| match value.is_finite() && value >= 0.0 {
             true => Ok(()),
@@ -127,9 +146,9 @@ impl CrfOptions {
         };
         positive("c1", self.c1)?;
         positive("c2", self.c2)?;
-        if let Optimiser::Sgd { rate, batch, .. } = self.optimiser {
-            positive("the rate of SGD", rate)?;
-            if batch == 0 {
+        if self.optimizer == Optimizer::Sgd {
+            positive("the rate of SGD", self.rate)?;
+            if self.batch == 0 {
                 return Err(Error::argument("sequences per step of SGD", "at least 1", 0));
             }
             if self.c1 > 0.0 {
@@ -151,7 +170,7 @@ pub struct Crf<F: Differentiable = TrainingSet> {
     last: Option<EpochReport>, // set once converged
 }
 
-/// The optimiser in use.
+/// The optimizer in use.
 #[derive(Debug)]
 enum Descent<F: Differentiable> {
     Lbfgs(Box<Lbfgs>, Batch<F>),
@@ -165,16 +184,14 @@ impl<F: Differentiable> Crf<F> {
     /// [`Error::Argument`] for an option out of range.
     pub fn new(data: Arc<F>, options: CrfOptions) -> Result<Self> {
         options.check()?;
-        let CrfOptions { all_states, all_transitions, .. } = options;
+        let CrfOptions { c2, rate, batch, seed, all_states, all_transitions, .. } = options;
         let layout = data.layout(Scope { all_states, all_transitions });
-        let descent = match options.optimiser {
-            Optimiser::Lbfgs => {
+        let descent = match options.optimizer {
+            Optimizer::Lbfgs => {
                 let batch = Batch::new(&*data, &layout, options.threads);
                 Descent::Lbfgs(Box::new(Lbfgs::new(vec![0.0; layout.len()], options.c1)), batch)
             }
-            Optimiser::Sgd { rate, batch, seed } => {
-                Descent::Sgd(Box::new(Sgd::new(&layout, Pace { rate, batch, seed, c2: options.c2 })))
-            }
+            Optimizer::Sgd => Descent::Sgd(Box::new(Sgd::new(&layout, Pace { rate, batch, seed, c2 }))),
         };
         Ok(Crf { data, options, layout, descent, losses: VecDeque::new(), last: None })
     }

@@ -273,8 +273,8 @@ fn sgd_comes_close_to_the_same_minimum() {
         let data = data(kind, 4, 50, 17);
         let mut lbfgs = Crf::new(data.clone(), CrfOptions::default()).unwrap();
         let best = converge(&mut lbfgs).0.loss;
-        let optimiser = Optimiser::Sgd { rate: 0.3, batch, seed: 1 };
-        let options = CrfOptions { optimiser, period: 0, ..CrfOptions::default() };
+        let optimizer = Optimizer::Sgd;
+        let options = CrfOptions { optimizer, rate: 0.3, batch, period: 0, ..CrfOptions::default() };
         let run = |epochs: usize| {
             let mut sgd = Crf::new(data.clone(), options.clone()).unwrap();
             (0..epochs).for_each(|_| assert!(!sgd.epoch(&mut |_| ()).unwrap().converged));
@@ -339,13 +339,13 @@ fn weights_are_those_observed_unless_all_are_asked_for() {
 #[test]
 fn options_out_of_range_are_refused() {
     let data = data(Kind::Template, 2, 3, 1);
-    let sgd = |rate, batch| Optimiser::Sgd { rate, batch, seed: 1 };
+    let sgd = || CrfOptions { optimizer: Optimizer::Sgd, ..CrfOptions::default() };
     for options in [
         CrfOptions { c2: -1.0, ..CrfOptions::default() },
         CrfOptions { c1: f64::NAN, ..CrfOptions::default() },
-        CrfOptions { c1: 1.0, optimiser: sgd(0.1, 1), ..CrfOptions::default() },
-        CrfOptions { optimiser: sgd(0.1, 0), ..CrfOptions::default() },
-        CrfOptions { optimiser: sgd(f64::INFINITY, 1), ..CrfOptions::default() },
+        CrfOptions { c1: 1.0, ..sgd() },
+        CrfOptions { batch: 0, ..sgd() },
+        CrfOptions { rate: f64::INFINITY, ..sgd() },
     ] {
         assert!(
             matches!(Crf::new(data.clone(), options.clone()), Err(Error::Argument { .. })),

@@ -64,7 +64,7 @@ pub use weights::DualWeights;
 use super::family::Family;
 use super::rows::TrainingSet;
 use super::structure::Positions;
-use super::{Averaging, Change, Update};
+use super::{Averaging, Change, Recipe, Update};
 use crate::feature::FeatureId;
 use crate::feature::token::{TokenKernel, TokenVectors, vector_of};
 use crate::model::{EdgeWeight, EdgeWeights, Model, ModelParts, NodeWeightsBuilder, Voters, VotersBuilder};
@@ -88,6 +88,13 @@ pub struct DualOptions {
 impl Default for DualOptions {
     fn default() -> Self {
         DualOptions { budget: None, row_memory: 512 << 20 }
+    }
+}
+
+impl DualOptions {
+    /// Those of a recipe.
+    pub(super) fn of(recipe: &Recipe) -> Self {
+        DualOptions { budget: recipe.budget, ..DualOptions::default() }
     }
 }
 

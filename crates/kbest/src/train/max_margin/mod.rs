@@ -28,7 +28,7 @@ mod slack;
 use super::change::merge;
 use super::dual::{DualParameter, DualTrainingSet, DualWeights};
 use super::family::Family;
-use super::{Change, EpochReport, OnProgress, Progress, Trainer, shuffled};
+use super::{Change, EpochReport, Loss, OnProgress, Progress, Recipe, Trainer, shuffled};
 use crate::model::Model;
 use crate::state::{StateReader, StateWriter};
 use kbest_core::LabelId;
@@ -70,6 +70,20 @@ impl Default for MaxMarginOptions {
             gap: 0.01,
             decoder: Decoder::default(),
             seed: 1,
+        }
+    }
+}
+
+impl MaxMarginOptions {
+    /// Those of a recipe.
+    pub(super) fn of(recipe: &Recipe, decoder: Decoder) -> Self {
+        let usual = MaxMarginOptions::default();
+        MaxMarginOptions {
+            rescaling: if recipe.loss == Some(Loss::Slack) { Rescaling::Slack } else { Rescaling::Margin },
+            c: recipe.c.unwrap_or(usual.c),
+            gap: recipe.gap.unwrap_or(usual.gap),
+            decoder,
+            seed: recipe.seed,
         }
     }
 }

@@ -28,7 +28,7 @@
 use super::change::{Change, merge, scale};
 use super::family::{Family, Part, positions};
 use super::structure::Structure;
-use super::{EpochReport, OnProgress, Progress, Trainer, TrainingSet, shuffled};
+use super::{Algorithm, EpochReport, OnProgress, Progress, Recipe, Trainer, TrainingSet, shuffled};
 use crate::model::VotersBuilder;
 use crate::state::{StateReader, StateWriter};
 use kbest_core::decode::Decoder;
@@ -89,6 +89,28 @@ impl<D: Default> Default for PerceptronOptions<D> {
             seed: 1,
             threads: 1,
             runs: 1,
+        }
+    }
+}
+
+impl<D> PerceptronOptions<D> {
+    /// Those of a recipe for a perceptron of any kind.
+    pub(super) fn of(recipe: &Recipe, decoder: D) -> Self {
+        PerceptronOptions {
+            averaging: match recipe.algorithm {
+                Algorithm::Perceptron => Averaging::Final,
+                Algorithm::Voted => Averaging::Voted,
+                _ if recipe.no_averaging => Averaging::Final,
+                _ => Averaging::Averaged,
+            },
+            update: match recipe.algorithm {
+                Algorithm::Pa => Update::PassiveAggressive { longest: recipe.longest.unwrap_or(1.0) },
+                _ => Update::Perceptron,
+            },
+            decoder,
+            seed: recipe.seed,
+            threads: recipe.threads.unwrap_or(1),
+            runs: recipe.runs.unwrap_or(1),
         }
     }
 }

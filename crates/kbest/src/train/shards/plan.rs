@@ -3,13 +3,14 @@
 use super::answer::{Gradient, Mixed};
 use crate::feature::FeatureBuffer;
 use crate::model::Model;
+use crate::options::Options;
 use crate::sequence::Sequence;
 use crate::state::{StateReader, StateWriter};
-use crate::train::crf::{CrfOptions, Optimiser};
+use crate::train::crf::{CrfOptions, Optimizer};
 use crate::train::family::{Differentiable, Layout, Scope};
 use crate::train::recipe::{Algorithm, Recipe};
 use crate::train::rows::{Example, Names, Observed, RowLayout, TrainingSet};
-use crate::train::{Averaging, PerceptronOptions, Update};
+use crate::train::{Averaging, PerceptronOptions};
 use kbest_core::{Error, Result};
 
 /// Labels, features and options that every shard works with.
@@ -30,30 +31,22 @@ pub(super) enum Method {
 impl Method {
     fn of(recipe: &Recipe) -> Result<Self> {
         recipe.check()?;
-        if let Some(runs) = recipe.runs.filter(|&runs| runs > 1) {
-            return Err(Error::argument("runs", "1 in shards", runs));
+        for row in Recipe::TABLE.iter().filter(|row| !ShardPlan::OPTIONS.contains(&row.name)) {
+            if let Some(value) = row.given(recipe) {
+                let expected = format!("none in shards, where options are {}", ShardPlan::OPTIONS.join(", "));
+                return Err(Error::argument(row.name, expected, value));
+            }
         }
         Ok(match recipe.algorithm {
             Algorithm::Averaged | Algorithm::Perceptron | Algorithm::Pa => {
-                let longest = recipe.longest.unwrap_or(1.0);
                 Method::Mixing(PerceptronOptions {
-                    averaging: match recipe.algorithm {
-                        Algorithm::Perceptron => Averaging::Final,
-                        _ => Averaging::Averaged,
-                    },
-                    update: match recipe.algorithm {
-                        Algorithm::Pa => Update::PassiveAggressive { longest },
-                        _ => Update::Perceptron,
-                    },
-                    decoder: recipe.decoder()?,
-                    seed: recipe.seed,
                     threads: 1,
-                    runs: 1,
+                    ..PerceptronOptions::of(recipe, recipe.decoder()?)
                 })
             }
             Algorithm::Crf => {
-                let options = recipe.crf_options();
-                if options.optimiser != Optimiser::Lbfgs {
+                let options = CrfOptions::of(recipe);
+                if options.optimizer != Optimizer::Lbfgs {
                     return Err(Error::argument("optimizer", "lbfgs in shards", "sgd"));
                 }
                 options.check()?;
@@ -68,6 +61,24 @@ impl Method {
 }
 
 impl ShardPlan {
+    /// The options of a [`Recipe`] that work in shards.
+    pub const OPTIONS: [&'static str; 14] = [
+        "algorithm",
+        "seed",
+        "decoder",
+        "agreement",
+        "longest",
+        "optimizer",
+        "c1",
+        "c2",
+        "all_states",
+        "all_transitions",
+        "template",
+        "features",
+        "min_frequency",
+        "epochs",
+    ];
+
     /// A plan with the labels and features of this model, whose weights do not matter ([`Vocabulary::freeze`] makes one).
     ///
     /// [`Vocabulary::freeze`]: super::Vocabulary::freeze
