@@ -1,15 +1,12 @@
 //! Readers of the library, given arbitrary bytes.
 #![allow(clippy::unwrap_used)] // what is unwrapped here cannot fail, whatever the bytes
 
-use kbest::decode::CATALOGUE;
+use kbest::decode::{Lattices, catalogue};
 use kbest::feature::FeatureSource;
 use kbest::model::import;
 use kbest::pattern::Patterns;
-use kbest::scoring::SegmentModelMemory;
-use kbest::segment::{
-    Estimate, SEGMENT_CATALOGUE, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScores,
-    SegmentScratch,
-};
+use kbest::scoring::{Scorer, SegmentModelMemory};
+use kbest::segment::{self, Estimate, SegmentLattice, SegmentScores};
 use kbest::text::{Reader, ReaderOptions, TextFormat, Writer};
 use kbest::train::{Perceptron, PerceptronOptions, TrainingSet, load_checkpoint};
 use kbest::transition::Transitions;
@@ -79,13 +76,16 @@ pub fn segment_model(data: &[u8]) {
     for cells in [["(New", "1"], ["York,", "1"], ["", "2"], ["NY", "x"], ["10001", "x"]] {
         sequence.push(cells);
     }
-    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
-    if let Ok(lattice) = model.bounded_lattice(&sequence, &mut memory) {
-        drop(SegmentDecoder::SemiAstar(Estimate::Learned).decode(&lattice, 1, &mut scratch));
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), segment::Scratch::default());
+    let learned = Decoder::SemiAstar(Estimate::Learned);
+    model.prepare_for(&learned, &mut memory);
+    if let Ok(lattice) = model.lattice(&sequence, &mut memory) {
+        drop(learned.decode_segments(&lattice, 1, &mut scratch));
     }
+    model.prepare_for(&Decoder::default(), &mut memory);
     if let Ok(lattice) = model.lattice(&sequence, &mut memory) {
         segments_agree(&lattice, 3);
-        drop(SegmentMarginals::new(&lattice).map(|marginals| marginals.log_partition()));
+        drop(segment::Marginals::new(&lattice).map(|marginals| marginals.log_partition()));
     }
 }
 
@@ -323,7 +323,7 @@ fn all_agree<S: Float>(lattice: &Lattice<'_, S>, k: usize) {
     let mut scratch = Scratch::new();
     for k in [1, k] {
         let expected = Decoder::by_name("viterbi").unwrap().decode_kbest(lattice, k, &mut scratch);
-        for entry in CATALOGUE.iter().filter(|entry| entry.exact) {
+        for entry in catalogue(Lattices::Positions).filter(|entry| entry.exact) {
             let decoder = Decoder::by_name(entry.name).unwrap();
             if decoder.supports(k).is_err() {
                 continue;
@@ -412,17 +412,17 @@ pub fn segments(data: &[u8]) {
 }
 
 fn segments_agree<S: Float>(lattice: &SegmentLattice<'_, S>, k: usize) {
-    let mut scratch = SegmentScratch::default();
+    let mut scratch = segment::Scratch::default();
     for k in [1, k] {
-        let expected = SegmentDecoder::SemiViterbi.decode(lattice, k, &mut scratch);
-        for entry in SEGMENT_CATALOGUE.iter().filter(|entry| entry.exact) {
-            let decoder: SegmentDecoder = entry.name.parse().unwrap();
-            if decoder.supports(k).is_err() {
+        let expected = Decoder::SemiViterbi.decode_segments(lattice, k, &mut scratch);
+        for entry in catalogue(Lattices::Segments).filter(|entry| entry.exact) {
+            let decoder: Decoder = entry.name.parse().unwrap();
+            if decoder.supports_on(Lattices::Segments, k).is_err() {
                 continue;
             }
-            match (&expected, decoder.decode(lattice, k, &mut scratch)) {
+            match (&expected, decoder.decode_segments(lattice, k, &mut scratch)) {
                 (Ok(expected), Ok(answer)) => {
-                    assert_eq!(answer.segmentations, expected.segmentations, "{}", entry.name);
+                    assert_eq!(answer.paths, expected.paths, "{}", entry.name);
                 }
                 (Err(expected), Err(error)) => assert_eq!(error, *expected, "{}", entry.name),
                 (expected, answer) => panic!("{}: {answer:?}, not {expected:?}", entry.name),

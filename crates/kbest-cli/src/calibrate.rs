@@ -4,11 +4,12 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::{Counted, Output, keep_inputs};
 use crate::table::{grouped, percent};
-use crate::text::{Data, file_name, read_labelled_for, threads};
+use crate::text::{Data, file_name, read_labelled_for, threads, with_model};
 use crate::warning::warn;
 use clap::Args;
 use kbest::Sequence;
 use kbest::model::AnyModel;
+use kbest::scoring::TextModel;
 use kbest::train::{Calibrated, Product};
 use serde::Serialize;
 use std::io::Write;
@@ -99,10 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let threads = threads(arguments.threads)?;
     let loaded = AnyModel::load(model)?;
     let (sequences, _) = read_labelled_for(&arguments.data, files, loaded.text_format(), None)?;
-    let knows = |label: &str| match &loaded {
-        AnyModel::Positions(model) => model.labels().id(label).is_some(),
-        AnyModel::Segments(model) => model.spelling().known(label).is_some(),
-    };
+    let knows = |label: &str| with_model!(&loaded, |model| model.known(label).is_some());
     let mut labels = sequences.iter().flat_map(|one| (0..one.len()).filter_map(|t| one.label(t)));
     if !labels.any(knows) {
         let problem = "expected labels of the model, got none; are they where --format expects them?";
@@ -112,18 +110,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if tokens < FEW && !arguments.quiet {
         warn(&format!("{tokens} tokens say little about probabilities: expected at least {}", grouped(FEW)));
     }
-    let how = match loaded {
-        AnyModel::Positions(model) => {
-            let (model, how) = calibrated(*model, &sequences, threads, arguments.quiet)?;
-            model.save(output)?;
-            how
-        }
-        AnyModel::Segments(model) => {
-            let (model, how) = calibrated(*model, &sequences, threads, arguments.quiet)?;
-            model.save(output)?;
-            how
-        }
-    };
+    let how = with_model!(loaded, |model| {
+        let (model, how) = calibrated(*model, &sequences, threads, arguments.quiet)?;
+        model.save(output)?;
+        how
+    });
     if !arguments.quiet {
         // A closed stderr is ignored.
         let _ = writeln!(std::io::stderr(), "{}: {}", output.display(), told(&how));

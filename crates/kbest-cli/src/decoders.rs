@@ -5,7 +5,6 @@ use crate::output::Output;
 use crate::table;
 use clap::Args;
 use kbest::decode::{Answers, CATALOGUE, Entry};
-use kbest::segment::{SEGMENT_CATALOGUE, SegmentEntry};
 use serde::Serialize;
 use std::io::Write;
 
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Answers::Both => "both",
         Answers::Many => "k-best",
     };
-    let mut rows: Vec<Row> = CATALOGUE
+    let rows: Vec<Row> = CATALOGUE
         .iter()
         .map(|&Entry { name, answers: many, exact, cost, advice, .. }| Row {
             name,
@@ -43,14 +42,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             advice,
         })
         .collect();
-    let segments = SEGMENT_CATALOGUE.iter().filter(|entry| entry.name != "auto"); // that one is for both
-    rows.extend(segments.map(|&SegmentEntry { name, answers: many, exact, cost, advice }| Row {
-        name,
-        answers: answers(many),
-        exact,
-        cost,
-        advice,
-    }));
     let mut output = Output::create(None)?;
     if arguments.json {
         serde_json::to_writer_pretty(&mut output, &rows).map_err(std::io::Error::from)?;

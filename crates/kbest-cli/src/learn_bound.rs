@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   kbest learn-bound -m addresses.kbest text.tsv -o fast.kbest
-  kbest tag -m fast.kbest --bound learned --verify 0.01 text.tsv
+  kbest tag -m fast.kbest --decoder semi-astar:learned text.tsv
 
 The sequences are decoded once, by the exact search; labels are not needed. Some are kept aside, and what answers are worth is \
 measured on them: with probability 1 - epsilon an answer falls short of the best one by at most delta. Both numbers are \

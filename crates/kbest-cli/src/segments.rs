@@ -6,10 +6,8 @@ use crate::input::{Batch, Scores};
 use crate::output::{Output, Progress};
 use crate::parallel::in_order;
 use kbest::Error;
-use kbest::segment::{
-    Estimate, Guarantee, Segment, SegmentCounters, SegmentDecoded, SegmentDecoder, SegmentLattice,
-    SegmentMarginals, SegmentScratch, Segmentation,
-};
+use kbest::decode::{Counters, Decode, Decoded, Decoder, Lattices};
+use kbest::segment::{self, Estimate, Guarantee, Segment, SegmentLattice, Segmentation};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -80,15 +78,16 @@ pub(crate) struct CountersLine {
     edges: u64,
 }
 
-impl From<SegmentCounters> for CountersLine {
-    fn from(SegmentCounters { segments, explicit, edges }: SegmentCounters) -> Self {
+impl From<&Counters> for CountersLine {
+    fn from(&Counters { segments, explicit, edges, .. }: &Counters) -> Self {
         CountersLine { segments, explicit, edges }
     }
 }
 
 /// The decoder that the options describe, if it can do what they ask.
-fn chosen(request: &Request<'_>) -> Result<SegmentDecoder> {
-    let mut decoder: SegmentDecoder = request.decoder.parse()?;
+fn chosen(request: &Request<'_>) -> Result<Decoder> {
+    let mut decoder: Decoder = request.decoder.parse()?;
+    decoder.supports_on(Lattices::Segments, 1)?;
     if let Some(estimate) = request.heuristic {
         let estimate: Estimate = estimate.parse()?;
         if estimate == Estimate::Learned {
@@ -106,7 +105,7 @@ fn chosen(request: &Request<'_>) -> Result<SegmentDecoder> {
     if request.k == 0 {
         return Err(Failure::Usage("-k: expected at least 1, got 0".into()));
     }
-    decoder.supports(request.k)?;
+    decoder.supports_on(Lattices::Segments, request.k)?;
     Ok(decoder)
 }
 
@@ -119,10 +118,10 @@ pub(crate) fn decode<S: Scores>(request: &Request<'_>, batch: &Batch<S>) -> Resu
     let progress = Progress::new(lattices.len(), scrolling);
     let mut failed = 0;
     let worker = || {
-        let mut scratch = SegmentScratch::default();
-        let lattices = &lattices;
+        let mut scratch = segment::Scratch::default();
+        let (lattices, decoder) = (&lattices, &decoder);
         move |item: usize| {
-            let line = match decoder.decode(&lattices[item], request.k, &mut scratch) {
+            let line = match decoder.decode_segments(&lattices[item], request.k, &mut scratch) {
                 Ok(answer) => line(&answer, &lattices[item], request)?,
                 Err(Error::NoPath) => Line {
                     paths: vec![],
@@ -155,13 +154,13 @@ pub(crate) fn decode<S: Scores>(request: &Request<'_>, batch: &Batch<S>) -> Resu
 }
 
 fn line<'a, S: Scores>(
-    answer: &SegmentDecoded<S>,
+    answer: &Decoded<S, Segmentation<S>>,
     lattice: &SegmentLattice<'_, S>,
     request: &Request<'a>,
 ) -> Result<Line<'a, S>> {
     let telling = request.telling;
     let sums = match telling.wants_probabilities() {
-        true => Some(SegmentMarginals::new(lattice)?),
+        true => Some(segment::Marginals::new(lattice)?),
         false => None,
     };
     let path = |found: &Segmentation<S>| PathLine {
@@ -179,12 +178,12 @@ fn line<'a, S: Scores>(
         }),
     };
     Ok(Line {
-        paths: answer.segmentations.iter().map(path).collect(),
+        paths: answer.paths.iter().map(path).collect(),
         distributions: sums.as_ref().and_then(|sums| telling.distributions(|| sums.labels())),
         error: None,
         decoder: answer.decoder,
-        exact: answer.guarantee == Guarantee::Exact,
-        guarantee: answer.guarantee.into(),
-        counters: request.counters.then(|| answer.counters.into()),
+        exact: answer.exact,
+        guarantee: answer.guarantee().into(),
+        counters: answer.counters.as_ref().filter(|_| request.counters).map(CountersLine::from),
     })
 }

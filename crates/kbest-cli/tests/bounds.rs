@@ -99,33 +99,30 @@ fn bounds_are_learned_and_keep_their_promise(files: &Files) {
         assert!(report[search].as_f64() < Some(tokens * (tokens + 1.0) / 2.0 / 2.0), "{search}: {report}");
     }
 
-    // On records that nothing was fitted on, all verified: no more fall short than promised, but for chance.
-    let (fast, test) = (files.path("fast.kbest"), files.path("new-labelled.tsv"));
-    let evaluate = ["evaluate", "-m", &fast, &test, "--bound", "learned", "--verify", "1", "--json"];
+    // On records that nothing was fitted on no more answers fall short than promised, but for chance.
+    let (fast, test, new) = (files.path("fast.kbest"), files.path("new-labelled.tsv"), files.path("new.tsv"));
+    let scores = |decoder: &str| -> Vec<f64> {
+        let (tagged, _) = fine(&["tag", "-m", &fast, &new, "--scores", "--decoder", decoder]);
+        let score = |line: &str| line.strip_prefix("# 0 ").map(|score| score.parse().unwrap());
+        tagged.lines().filter_map(score).collect()
+    };
+    let (best, found) = (scores("auto"), scores("semi-astar:learned"));
+    assert_eq!((best.len(), found.len()), (120, 120));
+    let short = best.iter().zip(&found).filter(|(best, found)| best > found).count();
+    let (failed, error) = (short as f64 / 120.0, 3.0 * (epsilon * (1.0 - epsilon) / 120.0).sqrt());
+    assert!(failed <= epsilon + error, "{failed} > {epsilon} + {error}");
+    let evaluate = ["evaluate", "-m", &fast, &test, "--decoder", "semi-astar:learned", "--json"];
     let learned: Value = serde_json::from_str(&fine(&evaluate).0).unwrap();
-    let bound = &learned["bound"];
-    assert_eq!((bound["sequences"].as_u64(), bound["verified"].as_u64()), (Some(120), Some(120)));
-    let failed = bound["short_by_more_than_delta"].as_f64().unwrap() / 120.0;
-    let error = 3.0 * (epsilon * (1.0 - epsilon) / 120.0).sqrt();
-    assert!(failed <= epsilon + error, "{failed} > {epsilon} + {error}: {bound}");
     let exact: Value = serde_json::from_str(&fine(&["evaluate", "-m", &fast, &test, "--json"]).0).unwrap();
-    assert!(exact.get("bound").is_none(), "exact unless told otherwise");
     let difference = exact["accuracy"].as_f64().unwrap() - learned["accuracy"].as_f64().unwrap();
     assert!(difference < 0.03, "{difference}");
 
-    // Without the option the model answers as before; with it, stderr says what answers are worth.
-    let (plain, new) = (files.path("plain.kbest"), files.path("new.tsv"));
+    // Without the option the model answers as before; with it, spans say what they are worth.
+    let plain = files.path("plain.kbest");
     let (before, _) = fine(&["tag", "-m", &plain, &new]);
     let (after, silent) = fine(&["tag", "-m", &fast, &new]);
     assert_eq!((before, silent), (after, String::new()));
-    let one = fine(&["tag", "-m", &fast, &new, "--bound", "learned", "--verify", "0.2", "--threads", "1"]);
-    let two = fine(&["tag", "-m", &fast, &new, "--bound", "learned", "--verify", "0.2", "--threads", "2"]);
-    assert_eq!(one, two, "the same sequences are verified on any number of threads");
-    assert!(
-        one.1.starts_with("kbest: learned bound: 120 sequences, each within 0 of the best with probability")
-    );
-    assert!(one.1.contains(" verified: "), "{}", one.1);
-    let (spans, _) = fine(&["tag", "-m", &fast, &new, "--bound", "learned", "--spans"]);
+    let (spans, _) = fine(&["tag", "-m", &fast, &new, "--decoder", "semi-astar:learned", "--spans"]);
     let line: Value = serde_json::from_str(spans.lines().next().unwrap()).unwrap();
     assert!(line["guarantee"]["epsilon"].is_f64() || line["guarantee"] == "exact", "{line}");
     let (inspected, _) = fine(&["inspect", &fast]);
@@ -162,19 +159,15 @@ fn misuse_is_refused(files: &Files) {
     refused(&[&learn[..], &[&fast, "--norm", "l3"]].concat(), "expected one of l1, l2");
     refused(&[&learn[..], &[&fast, "--holdout", "1"]].concat(), "between 0 and 1");
     refused(&[&learn[..], &[&fast, "--margin=-1"]].concat(), "margin");
-    refused(&["tag", "-m", &plain, &data, "--bound", "learned"], "a model with a learned bound");
     refused(&["tag", "-m", &plain, &data, "--decoder", "semi-astar:learned"], "a model with a learned bound");
     assert!(!Path::new(&fast).exists());
     files.learn(&["--trees", "3"]);
-    refused(&["tag", "-m", &fast, &data, "--bound", "beam"], "expected learned, got beam");
-    refused(&["tag", "-m", &fast, &data, "--verify", "0.1"], "--verify: expected --bound learned");
-    refused(&["tag", "-m", &fast, &data, "--bound", "learned", "--verify", "2"], "from 0 to 1");
-    refused(&["tag", "-m", &fast, &data, "--bound", "learned", "-k", "2"], "the best segmentation only");
-    let other = ["tag", "-m", &fast, &data, "--bound", "learned", "--decoder", "semi-viterbi"];
-    refused(&other, "expected --decoder auto or semi-astar");
+    let learned = ["--decoder", "semi-astar:learned"];
+    refused(&[&["tag", "-m", &fast, &data, "-k", "2"], &learned[..]].concat(), "only the best segmentation");
+    refused(&["tag", "-m", &fast, &data, "--decoder", "semi-astar:beam"], "none, admissible, learned");
     let tags = files.path("chain.kbest");
     fine(&["train", &files.path("train.tsv"), "-m", &tags, "--features", "words", "--epochs", "1"]);
-    refused(&["tag", "-m", &tags, &data, "--bound", "learned"], "expected a model of segments");
+    refused(&[&["tag", "-m", &tags, &data], &learned[..]].concat(), "this is for single positions");
     refused(&["learn-bound", "-m", &tags, &data, "-o", &files.path("x")], "expected a model of segments");
     let npz = files.path("segments.npz");
     fine(&[
@@ -204,9 +197,10 @@ fn constraints_void_the_promise(files: &Files) {
     std::fs::write(&rules, "!FIRSTNAME\tLASTNAME\n").unwrap();
     let (fast, new) = (files.path("fast.kbest"), files.path("new.tsv"));
     let rules = rules.display().to_string();
-    let arguments = ["tag", "-m", &fast, &new, "--bound", "learned", "--constraints", &rules];
-    let (_, stderr) = fine(&arguments);
-    assert!(stderr.contains("no guarantee under constraints"), "{stderr}");
+    let arguments = ["tag", "-m", &fast, &new, "--decoder", "semi-astar:learned", "--constraints", &rules];
+    let (spans, _) = fine(&[&arguments[..], &["--spans"]].concat());
+    let first: Value = serde_json::from_str(spans.lines().next().unwrap()).unwrap();
+    assert!(["none", "exact"].contains(&first["guarantee"].as_str().unwrap()), "{first}");
 }
 
 /// Every byte of the sections of a bound may be wrong; nothing panics, and nothing large is allocated.

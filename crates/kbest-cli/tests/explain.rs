@@ -144,7 +144,7 @@ fn scores_are_explained_with_every_decoder() {
         "-o",
         "l.npz",
     ]);
-    for entry in kbest::decode::CATALOGUE {
+    for entry in kbest::decode::catalogue(kbest::decode::Lattices::Positions) {
         for k in ["1", "4"] {
             let report = folder.json(&["l.npz", "--sequence", "3", "-k", k, "--decoder", entry.name]);
             let lines = folder.succeed(&["decode", "l.npz", "-k", k]);
@@ -246,7 +246,7 @@ fn what_cannot_be_explained_is_refused() {
     folder.refuse(
         &["-m", "m.kbest", "test.tsv", "--decoder", "semi-viterbi"],
         2,
-        "expected a model or scores of segments",
+        "this is for single positions",
     );
     folder.refuse(&["-m", "m.kbest", "test.tsv", "--dtype", "f64"], 2, "--dtype: expected scores");
     folder.refuse(

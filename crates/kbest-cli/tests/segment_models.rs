@@ -188,10 +188,10 @@ fn what_does_not_fit_is_refused() {
     let empty = folder.write("empty.txt", "\n\n");
     let new = folder.path("new.kbest");
     let cases: &[(&[&str], &str)] = &[
-        (&["tag", "-m", &semi, &test, "--decoder", "viterbi"], "expected a decoder of segments"),
-        (&["tag", "-m", &semi, &test, "--decoder", "semi-astar", "-k", "2"], "best segmentation only"),
-        (&["tag", "-m", &chain, &test, "--decoder", "semi-funnel"], "expected a model or scores of segments"),
-        (&["evaluate", "-m", &semi, &test, "--decoder", "beam:4"], "expected a decoder of segments"),
+        (&["tag", "-m", &semi, &test, "--decoder", "viterbi"], "this is for segments"),
+        (&["tag", "-m", &semi, &test, "--decoder", "semi-astar", "-k", "2"], "only the best segmentation"),
+        (&["tag", "-m", &chain, &test, "--decoder", "semi-funnel"], "this is for single positions"),
+        (&["evaluate", "-m", &semi, &test, "--decoder", "beam:4"], "this is for segments"),
         (&["tag", "-m", &semi, &test, "--constraints", "iob2"], "expected labels that encode spans"),
         (&["tag", "-m", &semi, &narrow], "columns"),
         (&["convert", &semi, &folder.path("x.safetensors")], "expected a model of single positions"),

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Npz, kbest};
-use kbest::segment::SEGMENT_CATALOGUE;
+use kbest::decode::{Lattices, catalogue};
 use serde_json::{Value, json};
 
 fn run(arguments: &[&str], stdin: &[u8]) -> (i32, Vec<u8>, String) {
@@ -28,7 +28,7 @@ fn small() -> Npz {
 
 #[test]
 fn every_decoder_gives_segments_and_a_guarantee() {
-    for entry in SEGMENT_CATALOGUE {
+    for entry in catalogue(Lattices::Segments) {
         let (code, stdout, stderr) =
             run(&["decode", "--decoder", entry.name, "--counters"], &small().bytes());
         assert_eq!(code, 0, "{stderr}");
@@ -103,7 +103,7 @@ fn batches_lengths_scores_and_k() {
 #[test]
 fn a_sequence_without_a_legal_segmentation_is_told() {
     let npz = small().f32("duration", &[1, 2], &[f32::NEG_INFINITY; 2]);
-    for entry in SEGMENT_CATALOGUE {
+    for entry in catalogue(Lattices::Segments) {
         let (code, stdout, stderr) = run(&["decode", "--decoder", entry.name], &npz.bytes());
         assert_eq!(code, 1, "{stderr}");
         assert_eq!(lines(&stdout)[0]["paths"], json!([]));
@@ -134,7 +134,7 @@ fn bad_arrays_and_options_are_refused() {
     let mut scores = [0.0; 12];
     scores[1] = f32::INFINITY;
     refused(&small().f32("segment", &[3, 2, 2], &scores), &[], "position 0, length 1, label 1");
-    refused(&small(), &["--decoder", "viterbi"], "semi-viterbi");
+    refused(&small(), &["--decoder", "viterbi"], "this is for segments");
     refused(&small(), &["--decoder", "semi-astar", "-k", "2"], "semi-astar");
     refused(&small(), &["--decoder", "semi-astar", "--heuristic", "m3"], "admissible");
     refused(&small(), &["--decoder", "semi-viterbi", "--width", "3"], "width");
@@ -159,7 +159,7 @@ fn generated_files_are_the_same_each_time_and_all_decoders_agree_on_them() {
             let report: Value = serde_json::from_slice(&stdout).unwrap();
             let rows = report["rows"].as_array().unwrap();
             let names: Vec<&str> = rows.iter().map(|row| row["decoder"].as_str().unwrap()).collect();
-            assert!(SEGMENT_CATALOGUE.iter().all(|entry| names.contains(&entry.name)), "{names:?}");
+            assert!(catalogue(Lattices::Segments).all(|entry| names.contains(&entry.name)), "{names:?}");
             assert!(names.contains(&"scan") && names.contains(&"max-plus-limit"));
             assert!(rows.iter().all(|row| row["agree"] == json!(true)));
             assert_eq!((&report["positions"], &report["labels"]), (&json!(270), &json!(5)));

@@ -69,6 +69,7 @@ pub mod scheme;
 mod score;
 pub mod segment;
 pub mod simd;
+pub mod structure;
 pub mod transition;
 
 pub use decode::{Counters, Decode, Decoded, Decoder, Path, Scratch, kbest_iter};
@@ -78,3 +79,4 @@ pub use lattice::{Edges, Lattice};
 pub use marginal::{MarginalScratch, Marginals, log_partition, marginals};
 pub use score::Score;
 pub use simd::Float;
+pub use structure::{Positions, Segments, Structure};

@@ -6,7 +6,7 @@ use crate::edges::labels_of;
 use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::{PathIterator, PyPath};
-use kbest::decode::{Answers, CATALOGUE};
+use kbest::decode::{Answers, Lattices, catalogue};
 use kbest::{Decode, Decoded, Decoder, LabelId, Score};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -291,7 +291,7 @@ pub(crate) fn paths_of(path: &Bound<'_, PyAny>, lengths: &[usize], batch: bool) 
 /// ['auto', 'funnel']
 #[pyfunction]
 pub(crate) fn decoders(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let described = CATALOGUE.iter().map(|entry| {
+    let described = catalogue(Lattices::Positions).map(|entry| {
         let dict = PyDict::new(py);
         dict.set_item("name", entry.name)?;
         dict.set_item("paths", if entry.answers == Answers::One { "1" } else { "k" })?;

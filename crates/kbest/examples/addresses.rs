@@ -7,7 +7,7 @@ use kbest::feature::segment::{Lexicon, SegmentFeaturesBuilder};
 use kbest::feature::{FeatureSource, Preset};
 use kbest::synthetic::Addresses;
 use kbest::train::{Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer};
-use kbest::{SegmentTagger, Sequence};
+use kbest::{Sequence, Tagger};
 use std::sync::Arc;
 
 fn main() -> kbest::Result<()> {
@@ -29,14 +29,14 @@ fn main() -> kbest::Result<()> {
 
     let model = Arc::new(trainer.model()?);
     let record = Addresses::new(1, 1).next().unwrap_or_default();
-    let mut tagger = SegmentTagger::new(model.clone());
+    let mut tagger = Tagger::new(model.clone());
     tagger.tag(&record, 1)?;
     println!("features were computed for {} segments of {} tokens", tagger.asked(), record.len());
 
     // Probabilities need the features of all segments.
     let mut tagger = tagger.with_confidences(true);
     let tagged = tagger.tag(&record, 1)?.clone();
-    for (part, sure) in tagged.best().iter().zip(&tagged.confidences[0]) {
+    for (part, sure) in tagged.decoded.best().segments.iter().zip(&tagged.confidences[0]) {
         let words: Vec<&str> = (part.start..part.end).filter_map(|t| record.cell(t, 0)).collect();
         let label = model.labels().name(part.label).unwrap_or_default();
         println!("{label:20} {:5.1} %  {}", 100.0 * sure, words.join(" "));

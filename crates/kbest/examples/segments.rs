@@ -3,10 +3,8 @@
 //! `cargo run -p kbest --no-default-features --example segments`
 #![allow(clippy::print_stdout)] // an example shows what it does
 
-use kbest::segment::{
-    SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan, SegmentScratch, segmentations,
-};
-use kbest::{Edges, Lattice, Result};
+use kbest::segment::{Marginals, Plan, Scratch, SegmentLattice, segmentations};
+use kbest::{Decoder, Edges, Lattice, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LABELS: [&str; 3] = ["name", "street", "city"];
@@ -39,17 +37,17 @@ fn main() -> Result<()> {
         },
     )?;
 
-    println!("{}", SegmentPlan::of(&lattice, 1));
-    let answer = SegmentDecoder::Auto.decode(&lattice, 1, &mut SegmentScratch::default())?;
-    println!("{} calls, guarantee: {}", calls.load(Ordering::Relaxed), answer.guarantee);
-    println!("best: {:.2}", answer.segmentations[0].score);
+    println!("{}", Plan::of(&lattice, 1));
+    let answer = Decoder::default().decode_segments(&lattice, 1, &mut Scratch::default())?;
+    println!("{} calls, guarantee: {}", calls.load(Ordering::Relaxed), answer.guarantee());
+    println!("best: {:.2}", answer.paths[0].score);
     for found in segmentations(&lattice).take(2) {
         let parts = found.segments.iter().map(|part| {
             format!("{} [{}]", words[part.start..part.end].join(" "), LABELS[part.label as usize])
         });
         println!("{:6.2}  {}", found.score, parts.collect::<Vec<_>>().join("  "));
     }
-    let marginals = SegmentMarginals::new(&lattice)?;
+    let marginals = Marginals::new(&lattice)?;
     println!("probability of the first segment: {:.3}", marginals.segment(0, 3, 0));
     Ok(())
 }

@@ -75,7 +75,7 @@
 //!
 //! **Objects and threads.** A lattice borrows its edges or shares them by `Arc` ([`lattice::Held`]); edges and models are shared
 //! by threads, scratch memory is not. Models of [segments](segment), from labelled text: [`train::SegmentTrainingSet`],
-//! [`SegmentTagger`].
+//! and the same [`Tagger`].
 //!
 //! # Text
 //!
@@ -116,15 +116,15 @@ mod unpack;
 
 pub use kbest_core::{
     Counters, Decode, Decoded, Decoder, Edges, Error, Float, LabelId, LabelOrder, LabelSet, LabelSetBuilder,
-    Lattice, MarginalScratch, Marginals, Path, Result, Score, Scratch, SystemError, decode, escaped,
-    kbest_iter, lattice, log_partition, marginal, marginals, pipeline, random, scheme, segment, simd,
-    transition,
+    Lattice, MarginalScratch, Marginals, Path, Positions, Result, Score, Scratch, Segments, Structure,
+    SystemError, decode, escaped, kbest_iter, lattice, log_partition, marginal, marginals, pipeline, random,
+    scheme, segment, simd, structure, transition,
 };
 
 pub use {
     model::{Model, SegmentModel},
     pattern::Patterns,
     sequence::Sequence,
-    tagger::{ParTag, SegmentTagged, SegmentTagger, Tagged, Tagger, TaggerOptions},
+    tagger::{ParTag, Tagged, Tagger, TaggerOptions},
     template::Template,
 };

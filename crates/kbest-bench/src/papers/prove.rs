@@ -131,7 +131,8 @@ pub(crate) fn best(answer: &[KbestPath<f32>]) -> &[u32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kbest::segment::{SEGMENT_CATALOGUE, SegmentDecoder, SegmentScratch};
+    use kbest::decode::{Lattices, catalogue};
+    use kbest::segment;
     use kbest::{Decode, Decoder, Edges, Scratch};
     use kbest_cli::bench::{Plan, measure};
     use kbest_cli::input::{AnyBatch, Batch, Input};
@@ -212,9 +213,9 @@ mod tests {
             .and_then(|lattice| lattice.with_longest_by_label(vec![4, 2, 3]))
             .and_then(|lattice| lattice.with_score_function(vec![1.0; longest * labels], 1.0, score))
             .unwrap();
-        let mut scratch = SegmentScratch::default();
-        let exact: SegmentDecoder = "semi-viterbi".parse().unwrap();
-        let answers = exact.decode(&lattice, 2, &mut scratch).unwrap().segmentations;
+        let mut scratch = segment::Scratch::default();
+        let exact: Decoder = "semi-viterbi".parse().unwrap();
+        let answers = exact.decode_segments(&lattice, 2, &mut scratch).unwrap().paths;
         let failure = differing_segments(
             &lattice,
             ("semi-funnel", &answers[1]),
@@ -225,9 +226,9 @@ mod tests {
         assert!(failure.to_string().ends_with("--decoder semi-funnel"), "{failure}");
         let batch = read(folder.path());
         let kept = &batch.segment_lattices().unwrap()[0];
-        for entry in SEGMENT_CATALOGUE {
-            let decoder: SegmentDecoder = entry.name.parse().unwrap();
-            let found = decoder.decode(kept, 1, &mut scratch).unwrap().segmentations;
+        for entry in catalogue(Lattices::Segments) {
+            let decoder: Decoder = entry.name.parse().unwrap();
+            let found = decoder.decode_segments(kept, 1, &mut scratch).unwrap().paths;
             assert_eq!(found[..], answers[..1], "{}", entry.name);
         }
     }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{Batch, Input, Scores, with_batch};
 use crate::output::{Output, Progress, keep_inputs};
 use clap::{Args, Subcommand};
-use kbest::decode::CATALOGUE;
+use kbest::decode::{Lattices, catalogue};
 use kbest::{Decode, Decoder};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -136,7 +136,7 @@ pub(crate) fn chosen(names: &[String], k: usize) -> Result<Vec<(String, Decoder,
         return (0..names.len()).filter(first).map(|i| one(&names[i])).collect();
     }
     let mut all = vec![];
-    for entry in CATALOGUE {
+    for entry in catalogue(Lattices::Positions) {
         let decoder = Decoder::by_name(entry.name)?;
         if decoder.supports(k).is_ok() {
             all.push((entry.name.to_owned(), decoder, k));

@@ -7,9 +7,8 @@ use crate::input::{Batch, Scores};
 use crate::output::Progress;
 use crate::segments::CountersLine;
 use crate::table;
-use kbest::segment::{
-    SEGMENT_CATALOGUE, SegmentCounters, SegmentDecoder, SegmentLattice, SegmentScratch, Segmentation,
-};
+use kbest::decode::{Counters, Decode, Decoder, Lattices, catalogue};
+use kbest::segment::{self, SegmentLattice, Segmentation};
 use kbest::simd::{AlignedVec, level, padded};
 use kbest::{Error, Float};
 use serde::Serialize;
@@ -47,26 +46,26 @@ struct Row {
 }
 
 struct Contender<S> {
-    decoder: SegmentDecoder,
+    decoder: Decoder,
     times: Times,
     answers: Vec<Vec<Segmentation<S>>>,
-    counters: SegmentCounters,
+    counters: Counters,
 }
 
 impl<S: Float> Contender<S> {
     fn round(&mut self, lattices: &[SegmentLattice<'_, S>], k: usize, first: bool, limit: f64) -> Result<()> {
-        let mut scratch = SegmentScratch::default();
+        let mut scratch = segment::Scratch::default();
         if let Some(lattice) = lattices.first() {
             let begun = Instant::now();
             if self.times.rounds.first().is_none_or(|seconds| *seconds < 1.0) {
-                answer(self.decoder, lattice, k, &mut scratch)?; // to warm up
+                answer(&self.decoder, lattice, k, &mut scratch)?; // to warm up
             }
             self.times.limited |= begun.elapsed().as_secs_f64() > limit;
         }
         let mut total = 0.0;
         for lattice in lattices {
             let begun = Instant::now();
-            let (found, counters) = answer(self.decoder, lattice, k, &mut scratch)?;
+            let (found, counters) = answer(&self.decoder, lattice, k, &mut scratch)?;
             let seconds = begun.elapsed().as_secs_f64();
             total += seconds;
             if first {
@@ -85,28 +84,31 @@ impl<S: Float> Contender<S> {
 
 /// No segmentations where there is no legal one.
 fn answer<S: Float>(
-    decoder: SegmentDecoder,
+    decoder: &Decoder,
     lattice: &SegmentLattice<'_, S>,
     k: usize,
-    scratch: &mut SegmentScratch<S>,
-) -> Result<(Vec<Segmentation<S>>, SegmentCounters)> {
-    match decoder.decode(lattice, k, scratch) {
-        Ok(answer) => Ok((answer.segmentations, answer.counters)),
-        Err(Error::NoPath) => Ok((vec![], SegmentCounters::default())),
+    scratch: &mut segment::Scratch<S>,
+) -> Result<(Vec<Segmentation<S>>, Counters)> {
+    match decoder.decode_segments(lattice, k, scratch) {
+        Ok(answer) => Ok((answer.paths, answer.counters.unwrap_or_default())),
+        Err(Error::NoPath) => Ok((vec![], Counters::default())),
         Err(error) => Err(error.into()),
     }
 }
 
 /// The decoders named, or all that can find `k`.
-fn chosen(names: &[String], k: usize) -> Result<Vec<SegmentDecoder>> {
+fn chosen(names: &[String], k: usize) -> Result<Vec<Decoder>> {
     if names.is_empty() {
-        let all = SEGMENT_CATALOGUE.iter().map(|entry| entry.name.parse());
-        let all: Vec<SegmentDecoder> = all.collect::<kbest::Result<_>>()?;
-        return Ok(all.into_iter().filter(|decoder| decoder.supports(k).is_ok()).collect());
+        let all = catalogue(Lattices::Segments).map(|entry| entry.name.parse());
+        let all: Vec<Decoder> = all.collect::<kbest::Result<_>>()?;
+        return Ok(all
+            .into_iter()
+            .filter(|decoder| decoder.supports_on(Lattices::Segments, k).is_ok())
+            .collect());
     }
     let one = |name: &String| {
-        let decoder: SegmentDecoder = name.parse()?;
-        decoder.supports(k)?;
+        let decoder: Decoder = name.parse()?;
+        decoder.supports_on(Lattices::Segments, k)?;
         Ok(decoder)
     };
     names.iter().map(one).collect()
@@ -205,7 +207,7 @@ fn report<S: Scores>(
         .iter()
         .map(|one| {
             let agree = one.answers == contenders[0].answers;
-            row(one.decoder.to_string(), &one.times, agree, Some(one.counters.into()))
+            row(one.decoder.to_string(), &one.times, agree, Some((&one.counters).into()))
         })
         .collect();
     rows.push(row("max-plus-limit".into(), limit, true, None));

@@ -5,22 +5,23 @@ mod counts;
 mod errors;
 mod files;
 mod report;
-mod segments;
 
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
-use crate::text::{Bound, Data, Source, Suspicions, TaggerArguments, in_order, threads};
+use crate::text::{Data, Source, Suspicions, TaggerArguments, in_order, threads, with_model};
 use crate::warning::some_names;
 use by::By;
 use clap::Args;
 use counts::{Compared, Counts, Wanted};
 use errors::Place;
+use kbest::decode::Lattices;
 use kbest::evaluate::{Evaluation, Spans};
 use kbest::feature::Extractor;
 use kbest::model::AnyModel;
 use kbest::scheme::{Layout, Role, Scheme, Tagging};
+use kbest::scoring::TextModel;
 use kbest::text::{Format, Reader, TextFormat};
-use kbest::{Model, Sequence};
+use kbest::{Sequence, Structure};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,8 +66,6 @@ pub(crate) struct Arguments {
     by: Vec<String>,
     #[command(flatten)]
     tagger: TaggerArguments,
-    #[command(flatten)]
-    bound: Bound,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -110,21 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let inputs = files.into_iter().flatten().map(PathBuf::as_path);
         keep_inputs(output, inputs.chain(arguments.tagger.files()))?;
     }
-    let mut tally = None;
     let (mut counts, wanted) = match &arguments.model {
-        Some(path) => match AnyModel::load(path)? {
-            AnyModel::Positions(model) => {
-                arguments.bound.refuse_for_positions()?;
-                with_model(arguments, &Arc::new(*model))?
-            }
-            AnyModel::Segments(model) => {
-                let (counts, wanted, counted) = segments::with_model(arguments, &Arc::new(*model))?;
-                tally = counted;
-                (counts, wanted)
-            }
-        },
+        Some(path) => with_model!(AnyModel::load(path)?, |model| tagged(arguments, &Arc::new(*model)))?,
         None => {
-            arguments.bound.refuse_for_positions()?;
             if let Some(option) = arguments.tagger.first_given() {
                 let problem = "expected -m MODEL, because this option is about tagging";
                 return Err(Failure::Usage(format!("{option}: {problem}")));
@@ -143,8 +130,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut output = Output::create(arguments.output.as_deref())?;
     match arguments.json {
-        true => report::json(&mut output, &counts, &wanted, tally, arguments)?,
-        false => report::text(&mut output, &counts, &wanted, tally, arguments)?,
+        true => report::json(&mut output, &counts, &wanted, arguments)?,
+        false => report::text(&mut output, &counts, &wanted, arguments)?,
     }
     output.finish()?;
     judge(arguments, &counts.evaluation)
@@ -200,14 +187,18 @@ fn by_of(arguments: &Arguments, format: &TextFormat) -> Result<Arc<[By]>> {
     arguments.by.iter().map(|text| By::parse(text, format)).collect()
 }
 
-fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<(Counts, Wanted)> {
+/// Tags the data and counts.
+fn tagged<M: TextModel + 'static>(arguments: &Arguments, model: &Arc<M>) -> Result<(Counts, Wanted)> {
     let threads = threads(arguments.threads)?;
-    let tagger = arguments.tagger.tagger_of(model)?.with_confidences(arguments.needs_probabilities());
+    let tagger = arguments.tagger.tagger_of(model, 1)?.with_confidences(arguments.needs_probabilities());
     let file = arguments.file.as_deref();
     let source = arguments.data.source(file, model.text_format())?;
     let mut reader = source.open_labelled(file)?;
     let wanted = Wanted {
-        spans: spans(arguments, &mut model.labels().names())?,
+        spans: match arguments.spans.as_str() {
+            "auto" => model.spans(),
+            _ => spans(arguments, &mut model.label_set().names())?,
+        },
         by: by_of(arguments, source.text_format())?,
         errors: arguments.errors,
     };
@@ -220,27 +211,30 @@ fn with_model(arguments: &Arguments, model: &Arc<Model>) -> Result<(Counts, Want
             files::refuse_candidates(sequence, &place.file, line)?;
             suspicions.look(model.extractor(), sequence, line);
             let tagged = tagger.tag(sequence, 1)?;
-            let labels = tagged.decoded.best().labels.iter();
-            let chosen: Vec<&str> = labels.map(|&y| model.labels().name(y).unwrap_or_default()).collect();
+            let parts = tagged.decoded.best().as_ref();
             let gold: Vec<&str> =
                 (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
+            let sure = tagged.confidences.first();
+            let each = |sure: &Vec<f64>| sure.iter().copied().zip(model.right(parts, sequence)).collect();
+            let of_segments = M::Structure::LATTICES == Lattices::Segments;
+            let segments: Option<Vec<(f64, bool)>> = sure.filter(|_| of_segments).map(each);
+            // Each position is as sure as the part of the answer that covers it.
+            let each = |sure: &Vec<f64>| M::Structure::covering(parts).into_iter().map(|i| sure[i]).collect();
+            let sure: Option<Vec<f64>> = sure.map(each);
             part.add(&Compared {
                 sequence,
                 place: place.at(line),
                 gold: &gold,
-                chosen: &chosen,
+                chosen: &model.spell(parts),
                 unknown: unknown_words(sequence, model.extractor()).as_deref(),
-                sure: tagged.confidences.first().map(Vec::as_slice),
-                segments: None,
+                sure: sure.as_deref(),
+                segments: segments.as_deref(),
             })
         }
     })?;
     suspicions.conclude();
-    counts.expect_labels_of(
-        reader.file(),
-        |label| model.labels().id(label).is_some(),
-        model.labels().names(),
-    )?;
+    let knows = |label: &str| model.known(label).is_some();
+    counts.expect_labels_of(reader.file(), knows, model.label_set().names())?;
     Ok((counts, wanted))
 }
 

@@ -7,7 +7,6 @@ use super::errors::ErrorReport;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::table::{aligned, grouped, percent};
-use crate::text::Tally;
 use kbest::evaluate::{Evaluation, Reliability};
 use serde::Serialize;
 use std::io::Write;
@@ -17,7 +16,6 @@ pub(super) fn text(
     output: &mut Output,
     counts: &Counts,
     wanted: &Wanted,
-    tally: Option<Tally>,
     arguments: &Arguments,
 ) -> Result<()> {
     write!(output, "{}", counts.evaluation.report(arguments.labels, arguments.confusions))?;
@@ -29,9 +27,6 @@ pub(super) fn text(
     }
     if let Some(errors) = &counts.errors {
         write!(output, "{}", errors.text())?;
-    }
-    if let Some(tally) = tally {
-        writeln!(output, "\n{tally}")?;
     }
     Ok(())
 }
@@ -64,12 +59,10 @@ pub(super) fn json(
     output: &mut Output,
     counts: &Counts,
     wanted: &Wanted,
-    tally: Option<Tally>,
     arguments: &Arguments,
 ) -> Result<()> {
     let by = wanted.by.iter().zip(&counts.groups).map(|(by, groups)| groups.report(by)).collect();
     let report = Report {
-        bound: tally,
         calibration: counts
             .reliability
             .as_ref()
@@ -135,8 +128,6 @@ struct Report<'a> {
     unknown_word_accuracy: Option<f64>,
     macro_f1: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<Tally>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by: Vec<GroupReport<'a>>,
@@ -200,7 +191,6 @@ impl<'a> Report<'a> {
             unknown_words: unknown.map(|hits| hits.all),
             unknown_word_accuracy: unknown.map(|hits| hits.share()),
             macro_f1: evaluation.macro_f1(),
-            bound: None,
             calibration: None,
             by: Vec::new(),
             errors: None,

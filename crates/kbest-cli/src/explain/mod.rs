@@ -14,11 +14,12 @@ use crate::input::{self, Batch, Dtype, Scores, with_batch};
 use crate::output::{Output, keep_inputs};
 use crate::text::{Data, Source, TaggerArguments, file_name};
 use clap::Args;
+use kbest::decode::Lattices;
 use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
 use kbest::scheme::KnownTag;
-use kbest::scoring::{SegmentTerms, Terms};
-use kbest::{Decoder, LabelId, LabelSet, Model, SegmentModel, SegmentTagger, Sequence, Tagger};
+use kbest::scoring::{SegmentTerms, Terms, TextModel};
+use kbest::{Decoder, LabelId, LabelSet, Model, SegmentModel, Sequence, Tagger};
 use report::Report;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -171,8 +172,8 @@ impl Arguments {
 }
 
 impl Asked<'_> {
-    fn decoder(&self) -> Result<Decoder> {
-        self.arguments.tagger.decoder().map_err(as_typed)
+    fn decoder(&self, lattices: Lattices) -> Result<Decoder> {
+        self.arguments.tagger.decoder(lattices, 1).map_err(as_typed)
     }
 }
 
@@ -218,7 +219,7 @@ fn of_positions(
     sequence: &Sequence,
 ) -> Result<Report> {
     let asked = arguments.asked(sequence.len(), &|name| model.labels().id(name))?;
-    let decoder = asked.decoder()?;
+    let decoder = asked.decoder(Lattices::Positions)?;
     if let Some(voters) = model.voters() {
         let members = voters.votes().len();
         let problem = "its answer is a count of votes, so there are no terms that add up to it; --algorithm averaged \
@@ -242,7 +243,7 @@ fn of_positions(
         true => (0..sequence.len()).map(|t| model.labels().id(sequence.label(t)?)).collect(),
         false => vec![],
     };
-    let mut limited = arguments.tagger.tagger_of(model)?;
+    let mut limited = arguments.tagger.tagger_of(model, 1)?;
     let mut free = Tagger::new(model.clone());
     let limited = limited.lattice(sequence, &known)?;
     let own = free.lattice(sequence, &[])?;
@@ -257,7 +258,7 @@ fn of_segments(
     sequence: &Sequence,
 ) -> Result<Report> {
     let asked = arguments.asked(sequence.len(), &|name| model.labels().id(name))?;
-    let decoder = arguments.tagger.segment_decoder().map_err(as_typed)?;
+    let decoder = asked.decoder(Lattices::Segments)?;
     let file = arguments.file_name();
     let input = Input {
         file: &file,
@@ -267,17 +268,17 @@ fn of_segments(
         calibration: model.calibration(),
         name: namer(model.labels()),
     };
-    let mut limited = arguments.tagger.segment_tagger_of(model)?;
-    let mut free = SegmentTagger::new(model.clone());
+    let mut limited = arguments.tagger.tagger_of(model, 1)?;
+    let mut free = Tagger::new(model.clone());
     let known: Vec<Option<KnownTag>> = match arguments.keep_labels {
-        true => (0..sequence.len()).map(|t| limited.known(sequence.label(t)?)).collect(),
+        true => (0..sequence.len()).map(|t| model.known(sequence.label(t)?)).collect(),
         false => vec![],
     };
     let limited = limited.lattice(sequence, &known)?;
     let own = free.lattice(sequence, &[])?;
     let terms = SegmentTerms::new(model, sequence)?;
     let mut reasons = OfSegmentModel { terms, own: &own, limited: &limited };
-    segments::report(&input, &asked, decoder, &limited, &mut reasons)
+    segments::report(&input, &asked, &decoder, &limited, &mut reasons)
 }
 
 fn of_scores(arguments: &Arguments) -> Result<Report> {
@@ -310,11 +311,11 @@ fn of_batch<S: Scores>(arguments: &Arguments, batch: &Batch<S>) -> Result<Report
         let lattice =
             lattices.get(arguments.sequence - 1).ok_or_else(|| arguments.missing(lattices.len()))?;
         let asked = arguments.asked(lattice.positions(), &number)?;
-        let decoder = arguments.tagger.segment_decoder().map_err(as_typed)?;
-        return segments::report(&input, &asked, decoder, lattice, &mut OfSegmentScores(lattice));
+        let decoder = asked.decoder(Lattices::Segments)?;
+        return segments::report(&input, &asked, &decoder, lattice, &mut OfSegmentScores(lattice));
     }
     let lattices = batch.lattices()?;
     let lattice = lattices.get(arguments.sequence - 1).ok_or_else(|| arguments.missing(lattices.len()))?;
     let asked = arguments.asked(lattice.positions(), &number)?;
-    positions::report(&input, &asked, &asked.decoder()?, lattice, &mut OfScores(lattice))
+    positions::report(&input, &asked, &asked.decoder(Lattices::Positions)?, lattice, &mut OfScores(lattice))
 }

@@ -6,12 +6,10 @@ use super::why::{Reasons, Side, Strings, compare};
 use super::{Asked, Input};
 use crate::failure::{Failure, Result};
 use crate::output::Progress;
+use kbest::decode::{Decode, Lattices};
 use kbest::marginal::Calibration;
-use kbest::segment::{
-    Guarantee, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan, SegmentScratch,
-    Segmentation,
-};
-use kbest::{Error, Float, LabelId};
+use kbest::segment::{self, Segment, SegmentLattice, Segmentation};
+use kbest::{Decoder, Error, Float, LabelId};
 
 /// Likely labels shown at each position.
 const SHOWN: usize = 24;
@@ -19,7 +17,7 @@ const SHOWN: usize = 24;
 pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
     input: &Input<'_>,
     asked: &Asked<'_>,
-    decoder: SegmentDecoder,
+    decoder: &Decoder,
     lattice: &SegmentLattice<'_, S>,
     reasons: &mut R,
 ) -> Result<Report> {
@@ -27,21 +25,22 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
         let problem = "expected a model or scores of single positions, got segments";
         return Err(Failure::Usage(format!("--against: {problem}")));
     }
-    let (k, because) = match decoder.supports(asked.k) {
+    decoder.supports_on(Lattices::Segments, 1)?;
+    let (k, because) = match decoder.supports_on(Lattices::Segments, asked.k) {
         Ok(()) => (asked.k, None),
         Err(_) => (1, Some(format!("`{}` finds only one", decoder.name()))),
     };
-    let mut scratch = SegmentScratch::default();
-    let watched = decoder.decode(lattice, k, &mut scratch).map_err(|error| no_path(error, input))?;
+    let mut scratch = segment::Scratch::default();
+    let watched = decoder.decode_segments(lattice, k, &mut scratch).map_err(|error| no_path(error, input))?;
     let others = match k < asked.k {
-        true => Some(SegmentDecoder::Auto.decode(lattice, asked.k, &mut scratch)?),
+        true => Some(Decoder::default().decode_segments(lattice, asked.k, &mut scratch)?),
         false => None,
     };
     let answers = others.as_ref().unwrap_or(&watched);
     let temperature = input.calibration.map_or(1.0, Calibration::temperature);
-    let sums = SegmentMarginals::at_temperature(lattice, temperature)?;
+    let sums = segment::Marginals::at_temperature(lattice, temperature)?;
     let probabilities = sums.labels();
-    let best = &answers.segmentations[0];
+    let best = &answers.paths[0];
     let path = |found: &Segmentation<S>| Path {
         labels: found.labels(),
         segments: found.segments.iter().map(|part| (part.start, part.end, part.label)).collect(),
@@ -49,24 +48,24 @@ pub(super) fn report<S: Float, R: Reasons<[Segment]>>(
         probability: short(sums.log_probability(found.score.to_f64()).exp().min(1.0)),
         differs: differing(&best.segments, &found.segments),
     };
-    let paths: Vec<Path> = answers.segmentations.iter().map(path).collect();
+    let paths: Vec<Path> = answers.paths.iter().map(path).collect();
     let mut strings = Strings::default();
     let rows = probabilities.chunks_exact(lattice.labels()).enumerate();
     let mut columns: Vec<Column> = rows.map(|(t, row)| column(lattice, t, row, &paths)).collect();
     // The runner-up may be among the answers, if these are proven to be the best.
-    let proven = if answers.guarantee == Guarantee::Exact { answers.segmentations.len() } else { 1 };
-    explain(asked, lattice, &answers.segmentations[..proven], reasons, &mut columns, &mut strings)?;
-    let counted = watched.counters;
+    let proven = if answers.exact { answers.paths.len() } else { 1 };
+    explain(asked, lattice, &answers.paths[..proven], reasons, &mut columns, &mut strings)?;
+    let counted = watched.counters.clone().unwrap_or_default();
     let counters =
         [("segments", counted.segments), ("explicit scores", counted.explicit), ("edges", counted.edges)];
-    let plan = (decoder == SegmentDecoder::Auto).then(|| SegmentPlan::of(lattice, k).explain());
+    let plan = (*decoder == Decoder::default()).then(|| segment::Plan::of(lattice, k).explain());
     let search = Search {
         asked: decoder.to_string(),
         decoder: watched.decoder,
         k,
         paths_by: answers.decoder,
         because,
-        exact: watched.guarantee == Guarantee::Exact,
+        exact: watched.exact,
         plan,
         counters: counters.into(),
         traced: false,
@@ -121,7 +120,7 @@ fn explain<S: Float, R: Reasons<[Segment]>>(
     let Some(best) = found.first().filter(|_| lattice.positions() > 0) else { return Ok(()) };
     let labels = best.labels();
     let winner = Side { path: &best.segments[..], labels: &labels, score: best.score.to_f64() };
-    let mut scratch = SegmentScratch::default();
+    let mut scratch = segment::Scratch::default();
     let progress = Progress::new(best.segments.len(), false);
     for &part in &best.segments {
         progress.step();
@@ -134,9 +133,9 @@ fn explain<S: Float, R: Reasons<[Segment]>>(
             Some(rival) => rival,
             None => {
                 let limited = lattice.clone().forbid(part.start, part.end, part.label)?;
-                match SegmentDecoder::Auto.decode(&limited, 1, &mut scratch) {
+                match Decoder::default().decode_segments(&limited, 1, &mut scratch) {
                     Err(Error::NoPath) => continue,
-                    answer => answer?.segmentations.swap_remove(0),
+                    answer => answer?.paths.swap_remove(0),
                 }
             }
         };

@@ -9,6 +9,7 @@ mod support;
 
 use crate::failure::{Failure, Result};
 use crate::output::Output;
+use crate::text::with_model;
 use clap::Args;
 use heaviest::Filter;
 use kbest::feature::folded;
@@ -51,10 +52,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.model;
     let model = AnyModel::load(path)?;
-    let labels = match &model {
-        AnyModel::Positions(model) => model.labels(),
-        AnyModel::Segments(model) => model.labels(),
-    };
+    let labels = with_model!(&model, |model| model.labels());
     let label = match &arguments.label {
         None => None,
         Some(name) => Some(labels.id(name).ok_or_else(|| {
@@ -63,10 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Failure::Usage(format!("--label: expected {expected}, got `{name}`"))
         })?),
     };
-    let source = match &model {
-        AnyModel::Positions(model) => model.extractor().source(),
-        AnyModel::Segments(model) => model.extractor().source(),
-    };
+    let source = with_model!(&model, |model| model.extractor().source());
     let feature = arguments.feature.as_deref();
     let folded = feature.filter(|_| source.folds_words()).map(folded);
     let folded = folded.as_deref().filter(|folded| Some(*folded) != feature);

@@ -1,23 +1,22 @@
 //! `kbest tag`: text in, labels out.
 
 mod offsets;
-mod segments;
 mod spans;
 
-use crate::failure::{Failure, Result, as_typed};
+use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{
-    Bound, Data, Event, Marginals, NotKept, Source, Suspicions, TaggerArguments, as_they_come, in_order,
-    likeliest, threads,
+    Data, Event, Marginals, NotKept, Source, Suspicions, TaggerArguments, as_they_come, in_order,
+    likeliest, threads, with_model,
 };
 use clap::Args;
 use kbest::feature::Extractor;
 use kbest::model::AnyModel;
-use kbest::scheme::Spelling;
+use kbest::segment::Estimate;
 use kbest::text::{Answer, Candidate, TextFormat, Writer};
-use kbest::{Decode, LabelId, Sequence, Tagger};
+use kbest::{Decoder, Sequence, Structure, Tagger};
 use offsets::Known;
-use spans::{SpanWriter, Spelled};
+use spans::{SpanWriter, Spanning};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +31,7 @@ use std::sync::Arc;
   kbest tag -m model.kbest --marginals=3 test.tsv
   kbest tag -m model.kbest --constraints auto --keep-labels partly.tsv
   kbest tag -m addresses.kbest --spans test.tsv
-  kbest tag -m fast.kbest --bound learned --verify 0.01 test.tsv
+  kbest tag -m fast.kbest --decoder semi-astar:learned test.tsv
 
 Text from a pipe is answered sentence by sentence, as soon as the end of each is read (a blank line, or the end of \
 a line of JSON or plain text), so that a program can write a sentence and wait for its labels.
@@ -69,8 +68,6 @@ pub(crate) struct Arguments {
     /// knows; any other, such as `_` or `?`, leaves the label open
     #[arg(long)]
     keep_labels: bool,
-    #[command(flatten)]
-    bound: Bound,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -96,39 +93,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let inputs = arguments.files.iter().chain([&arguments.model]).map(PathBuf::as_path);
         keep_inputs(output, inputs.chain(arguments.tagger.files()))?;
     }
-    let not_kept = NotKept::default();
-    match AnyModel::open(&arguments.model)? {
-        AnyModel::Positions(model) => {
-            arguments.bound.refuse_for_positions()?;
-            arguments.tagger.decoder().map_err(as_typed)?.supports(arguments.k.unwrap_or(1))?;
-            let model = Arc::new(*model);
-            let tagger = arguments.tagger.tagger_of(&model)?;
-            let tagger = tagger
-                .with_confidences(marginals.is_wanted())
-                .with_distributions(marginals.likeliest().is_some());
-            if arguments.spans && Spelling::detect(model.labels().names())?.0.name() == "runs" {
-                spans::say_runs();
-            }
-            write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
-                worker(arguments, marginals, tagger.another(), source, suspicions, &not_kept)
-            })?;
-            not_kept.conclude(model.labels());
-            Ok(())
-        }
-        AnyModel::Segments(model) => {
-            let model = Arc::new(*model);
-            let (tagger, checks) = segments::tagger(arguments, marginals, &model)?;
-            write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
-                let tagger = tagger.another();
-                segments::worker(arguments, marginals, tagger, checks.as_ref(), source, suspicions, &not_kept)
-            })?;
-            not_kept.conclude(model.labels());
-            if let Some(checks) = checks {
-                checks.report();
-            }
-            Ok(())
-        }
-    }
+    with_model!(AnyModel::open(&arguments.model)?, |model| tag(arguments, marginals, threads, *model))
+}
+
+fn tag<M: Spanning + 'static>(
+    arguments: &Arguments,
+    marginals: Marginals,
+    threads: usize,
+    model: M,
+) -> Result<()> {
+    let (model, not_kept) = (Arc::new(model), NotKept::default());
+    let tagger = arguments.tagger.tagger_of(&model, arguments.k.unwrap_or(1))?;
+    let tagger =
+        tagger.with_confidences(marginals.is_wanted()).with_distributions(marginals.likeliest().is_some());
+    let speller = match arguments.spans {
+        true => Some(Arc::new(model.speller()?)),
+        false => None,
+    };
+    write(arguments, model.text_format(), model.extractor(), threads, |source, suspicions| {
+        worker(arguments, marginals, tagger.another(), speller.clone(), source, suspicions, &not_kept)
+    })?;
+    not_kept.conclude(model.label_set());
+    Ok(())
 }
 
 /// Tags all files; `worker` makes what one thread does.
@@ -186,61 +172,65 @@ fn explained(failure: Failure, source: &Source) -> Failure {
 }
 
 /// What one thread does with a sequence.
-fn worker(
+fn worker<M: Spanning + 'static>(
     arguments: &Arguments,
     marginals: Marginals,
-    mut tagger: Tagger,
+    mut tagger: Tagger<M>,
+    speller: Option<Arc<M::Speller>>,
     source: &Source,
     suspicions: &Suspicions,
     not_kept: &NotKept,
-) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<>> {
+) -> Result<impl FnMut(&Sequence, u64, &mut Vec<u8>) -> Result<()> + Send + use<M>> {
     let k = arguments.k.unwrap_or(1);
     let announced = arguments.scores || arguments.k.is_some();
     let keep = arguments.keep_labels;
     let model = tagger.model().clone();
+    let promises = *tagger.decoder() == Decoder::SemiAstar(Estimate::Learned);
     let (suspicions, not_kept) = (suspicions.clone(), not_kept.clone());
+    let spans = speller.map(|speller| (SpanWriter::new(announced), speller));
     let mut writer = Writer::new(Vec::new(), source.writer_options());
-    let mut known: Vec<Option<LabelId>> = Vec::new();
-    let spans = match arguments.spans {
-        true => Some((SpanWriter::new(announced), Spelled::new(model.labels())?)),
-        false => None,
-    };
+    let mut known = Vec::new();
     Ok(move |sequence: &Sequence, line: u64, text: &mut Vec<u8>| {
         suspicions.look(model.extractor(), sequence, line);
         let tagged = if keep {
             known.clear();
             known.extend((0..sequence.len()).map(|t| {
                 let label = sequence.label(t)?;
-                let id = model.labels().id(label);
-                if id.is_none() {
+                let known = model.known(label);
+                if known.is_none() {
                     not_kept.add(label);
                 }
-                id
+                known
             }));
             tagger.tag_known(sequence, &known, k)?
         } else {
             tagger.tag(sequence, k)?
         };
+        let guarantee = promises.then(|| tagged.decoded.guarantee());
         let all: Vec<&str> =
-            marginals.likeliest().map_or_else(Vec::new, |_| model.labels().names().collect());
+            marginals.likeliest().map_or_else(Vec::new, |_| model.label_set().names().collect());
         let rows = marginals.likeliest().map(|n| likeliest(&tagged.distributions, &all, n));
         let known_text = spans.as_ref().and_then(|_| Known::of(sequence));
         for (rank, path) in tagged.decoded.paths.iter().enumerate() {
-            let names = path.labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
-            let names: Vec<&str> = names.collect();
+            let (parts, score) = (path.as_ref(), in_few_digits(M::Structure::score_of(path)));
+            let names = model.spell(parts);
             let probability = tagged.probabilities.get(rank).copied();
-            if let Some((writer, spelled)) = &spans {
-                let found = spelled.spans(&path.labels, &names);
-                let score = in_few_digits(path.score);
-                writer.write(sequence, known_text.as_ref(), &found, rank, score, probability, None, text)?;
+            let sure = tagged.confidences.get(rank).map(Vec::as_slice);
+            if let Some((writer, speller)) = &spans {
+                let found = model.spans_of(speller, parts, &names, sure);
+                let known = known_text.as_ref();
+                writer.write(sequence, known, &found, rank, score, probability, guarantee, text)?;
                 continue;
             }
+            // Each position is as sure as the part of the answer that covers it.
+            let each = |sure: &[f64]| M::Structure::covering(parts).into_iter().map(|i| sure[i]).collect();
+            let sure: Option<Vec<f64>> = sure.map(each);
             let answer = Answer {
                 labels: &names,
-                confidences: tagged.confidences.get(rank).map(Vec::as_slice),
+                confidences: sure.as_deref(),
                 distributions: rows.as_deref(),
                 probability,
-                candidate: announced.then(|| Candidate { rank, score: in_few_digits(path.score) }),
+                candidate: announced.then_some(Candidate { rank, score }),
             };
             writer.write_answer(sequence, &answer)?;
         }

@@ -4,8 +4,9 @@ use super::offsets::Known;
 use crate::failure::Result;
 use crate::segments::GuaranteeLine;
 use kbest::scheme::{KnownTag, Spelling};
-use kbest::segment::Guarantee;
-use kbest::{LabelId, LabelSet, Sequence};
+use kbest::scoring::TextModel;
+use kbest::segment::{Guarantee, Segment};
+use kbest::{LabelId, Model, SegmentModel, Sequence, Structure};
 use serde::Serialize;
 use std::io::Write;
 
@@ -106,12 +107,21 @@ impl SpanWriter {
     }
 }
 
-/// Says how plain labels become spans; a closed stderr is ignored.
-pub(super) fn say_runs() {
-    let _ = writeln!(
-        std::io::stderr(),
-        "kbest: the labels are plain (no B- and I-), so a span is a run of the same label; `O` is outside"
-    );
+/// A model whose answers can be written as spans.
+pub(super) trait Spanning: TextModel {
+    /// What finds them.
+    type Speller: Send + Sync;
+
+    fn speller(&self) -> Result<Self::Speller>;
+
+    /// The spans of an answer. `names` are the labels of its positions, `sure` the probabilities of its parts.
+    fn spans_of(
+        &self,
+        speller: &Self::Speller,
+        parts: &[<Self::Structure as Structure>::Part],
+        names: &[&str],
+        sure: Option<&[f64]>,
+    ) -> Vec<Spanned>;
 }
 
 /// Labels of positions, and the spans that they spell.
@@ -121,18 +131,56 @@ pub(super) struct Spelled {
     outside: Vec<bool>, // of each label
 }
 
-impl Spelled {
-    pub(super) fn new(labels: &LabelSet) -> Result<Self> {
-        let (spelling, _) = Spelling::detect(labels.names())?;
+impl Spanning for Model {
+    type Speller = Spelled;
+
+    fn speller(&self) -> Result<Spelled> {
+        let (spelling, _) = Spelling::detect(self.labels().names())?;
+        if spelling.name() == "runs" {
+            say_runs();
+        }
         let is_outside = |known: KnownTag| spelling.is_outside(known.label);
-        let outside = labels.names().map(|name| spelling.known(name).is_some_and(is_outside)).collect();
+        let outside =
+            self.labels().names().map(|name| spelling.known(name).is_some_and(is_outside)).collect();
         Ok(Spelled { spelling, outside })
     }
 
-    /// The spans of a path.
-    pub(super) fn spans(&self, path: &[LabelId], names: &[&str]) -> Vec<Spanned> {
-        let is_inside = |start: usize| !self.outside[path[start] as usize];
-        let segments = self.spelling.read(names).into_iter().filter(|(start, _, _)| is_inside(*start));
+    fn spans_of(
+        &self,
+        speller: &Spelled,
+        path: &[LabelId],
+        names: &[&str],
+        _: Option<&[f64]>, // of positions, not of spans
+    ) -> Vec<Spanned> {
+        let is_inside = |start: usize| !speller.outside[path[start] as usize];
+        let segments = speller.spelling.read(names).into_iter().filter(|(start, _, _)| is_inside(*start));
         segments.map(|(start, end, kind)| Spanned { start, end, kind, probability: None }).collect()
     }
+}
+
+impl Spanning for SegmentModel {
+    type Speller = ();
+
+    fn speller(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn spans_of(&self, (): &(), parts: &[Segment], _: &[&str], sure: Option<&[f64]>) -> Vec<Spanned> {
+        let parts = parts.iter().enumerate().filter(|(_, part)| !self.spelling().is_outside(part.label));
+        let span = |(i, part): (usize, &Segment)| Spanned {
+            start: part.start,
+            end: part.end,
+            kind: self.labels().name(part.label).unwrap_or_default().to_owned(),
+            probability: sure.map(|sure| sure[i]),
+        };
+        parts.map(span).collect()
+    }
+}
+
+/// Says how plain labels become spans; a closed stderr is ignored.
+fn say_runs() {
+    let _ = writeln!(
+        std::io::stderr(),
+        "kbest: the labels are plain (no B- and I-), so a span is a run of the same label; `O` is outside"
+    );
 }

@@ -1,6 +1,5 @@
-//! Shared by the commands that work on text: files and their formats, threads, constraints, learned bounds.
+//! Shared by the commands that work on text: files and their formats, threads, constraints.
 
-mod bound;
 mod data;
 mod marginals;
 mod pipeline;
@@ -8,13 +7,12 @@ mod stream;
 mod suspicion;
 mod tagger;
 
-pub(crate) use bound::{Bound, Checks, Tally};
 pub(crate) use data::{CheckSequence, Data, Source, read_labelled, read_labelled_for, read_unlabelled};
 pub(crate) use marginals::{Marginals, likeliest};
 pub(crate) use pipeline::in_order;
 pub(crate) use stream::{Event, as_they_come};
 pub(crate) use suspicion::{NotKept, Suspicions};
-pub(crate) use tagger::{TaggerArguments, segment_decoder};
+pub(crate) use tagger::TaggerArguments;
 
 use crate::failure::{Failure, Result};
 use kbest::train::MOST_THREADS;
@@ -37,3 +35,14 @@ pub(crate) fn threads(asked: Option<usize>) -> Result<usize> {
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }
+
+/// Does something with a model of any kind: `with_model!(AnyModel::load(path)?, |model| ...)`.
+macro_rules! with_model {
+    ($any:expr, |$model:ident| $do:expr) => {
+        match $any {
+            kbest::model::AnyModel::Positions($model) => $do,
+            kbest::model::AnyModel::Segments($model) => $do,
+        }
+    };
+}
+pub(crate) use with_model;

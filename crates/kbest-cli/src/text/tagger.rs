@@ -2,8 +2,8 @@
 
 use crate::failure::{Result, as_typed};
 use crate::options::Typed;
-use kbest::segment::SegmentDecoder;
-use kbest::{Model, SegmentModel, SegmentTagger, Tagger, TaggerOptions};
+use kbest::scoring::TextModel;
+use kbest::{Structure, Tagger, TaggerOptions};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,17 +16,9 @@ impl TaggerArguments {
         self.constraints.iter().map(Path::new)
     }
 
-    pub(crate) fn tagger_of(&self, model: &Arc<Model>) -> Result<Tagger> {
+    /// A tagger that does what was asked for, if its decoder can find the `k` best.
+    pub(crate) fn tagger_of<M: TextModel>(&self, model: &Arc<M>, k: usize) -> Result<Tagger<M>> {
+        self.decoder(M::Structure::LATTICES, k).map_err(as_typed)?;
         self.tagger(model).map_err(as_typed)
     }
-
-    pub(crate) fn segment_tagger_of(&self, model: &Arc<SegmentModel>) -> Result<SegmentTagger> {
-        self.segment_tagger(model).map_err(as_typed)
-    }
-}
-
-/// The decoder of segments with this name.
-pub(crate) fn segment_decoder(name: &str) -> Result<SegmentDecoder> {
-    let options = TaggerOptions { decoder: name.to_owned(), ..TaggerOptions::default() };
-    options.segment_decoder().map_err(as_typed)
 }

@@ -1,9 +1,10 @@
 //! The table of decoders, and decoders by name: for command lines, bindings and reports.
 
 use super::gather::GatherEdges;
+use super::shell::no_option;
 use super::table::decoders;
 use super::{
-    Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Expansion, Funnel, Heuristic, IterativeAstar,
+    Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Estimate, Expansion, Funnel, Heuristic, IterativeAstar,
     IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Tally, Viterbi,
     ViterbiAstar, ViterbiSimd, ViterbiSparse,
 };
@@ -23,11 +24,24 @@ pub enum Answers {
     Many,
 }
 
+/// Which lattices a decoder reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lattices {
+    /// Those of single positions, [`Lattice`](crate::Lattice).
+    Positions,
+    /// Those of segments, [`SegmentLattice`](crate::segment::SegmentLattice).
+    Segments,
+    /// Either.
+    Both,
+}
+
 /// What to know about a decoder before choosing it.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
+    /// Which lattices it reads.
+    pub lattices: Lattices,
     /// How many paths it can find.
     pub answers: Answers,
     /// Whether its paths are proven to be the best.
@@ -40,51 +54,58 @@ pub struct Entry {
     pub page: &'static str,
 }
 
+impl Entry {
+    /// Whether it reads these lattices.
+    pub fn reads(&self, lattices: Lattices) -> bool {
+        self.lattices == lattices || self.lattices == Lattices::Both
+    }
+}
+
 // One row per decoder; `table.rs` says what it expands to.
 decoders! {
-    Auto: page "auto" {
+    Auto: of Both, page "auto" {
         "auto" => Auto::default(),
             answers: Both, exact: true,
             cost: "that of the decoder it picks",
             advice: "the default: looks at the lattice and picks one of the others";
     }
-    Funnel: memory funnel, page "funnel" {
+    Funnel: memory funnel, of Positions, page "funnel" {
         "funnel" => Funnel,
             answers: Both, exact: true,
             cost: "T L to T L^2",
             advice: "ours: reads each node score once and opens few labels; best from about 50 labels on";
     }
-    Viterbi: memory viterbi, page "viterbi" {
+    Viterbi: memory viterbi, of Positions, page "viterbi" {
         "viterbi" => Viterbi,
             answers: Both, exact: true,
             cost: "k T L^2",
             advice: "the textbook algorithm, scalar and short: the reference the others are tested against";
     }
-    ViterbiSimd: memory viterbi_simd, page "viterbi-simd" {
+    ViterbiSimd: memory viterbi_simd, of Positions, page "viterbi-simd" {
         "viterbi-simd" => ViterbiSimd,
             answers: One, exact: true,
             cost: "T L^2 / 16",
             advice: "vector instructions; the safe choice when nothing can be pruned";
     }
-    Sieve: memory sieve, page "sieve" {
+    Sieve: memory sieve, of Positions, page "sieve" {
         "sieve" => Sieve,
             answers: One, exact: true,
             cost: "T L^2 / 16 at most",
             advice: "ours: every forward score, from the few rows that can matter to a block of labels; matrices of any scores";
     }
-    ViterbiSparse: memory viterbi_sparse, page "viterbi-sparse" {
+    ViterbiSparse: memory viterbi_sparse, of Positions, page "viterbi-sparse" {
         "viterbi-sparse" => ViterbiSparse,
             answers: One, exact: true,
             cost: "T (L + exceptions)",
             advice: "edges with one base value and few exceptions; its time does not depend on the scores";
     }
-    CarpeDiem: memory carpediem, page "carpediem" {
+    CarpeDiem: memory carpediem, of Positions, page "carpediem" {
         "carpediem" => CarpeDiem::default(),
             answers: One, exact: true,
             cost: "T L log L to T L^2",
             advice: "Esposito & Radicioni 2009: strong nodes, weak edges; bounds: carpediem:graph, :position, :column";
     }
-    Staggered: memory staggered, page "staggered" {
+    Staggered: memory staggered, of Positions, page "staggered" {
         "staggered" => Staggered { expansion: Expansion::AllColumns },
             answers: One, exact: true,
             cost: "T L to T L^2",
@@ -94,54 +115,88 @@ decoders! {
             cost: "T L upwards",
             advice: "Kaji et al. 2010, SD+C-EXP: doubled only where the best path needs it";
     }
-    Astar: memory astar, page "astar" {
+    Astar: memory astar, of Positions, page "astar" {
         "astar" => Astar::default(),
             answers: Both, exact: true,
             cost: "k T L to k T L^2 log",
             advice: "Huang et al. 2012: best-first search; choose --heuristic";
     }
-    IterativeAstar: memory iterative_astar, page "iterative-astar" {
+    IterativeAstar: memory iterative_astar, of Positions, page "iterative-astar" {
         "iterative-astar" => IterativeAstar,
             answers: One, exact: true,
             cost: "T to T L^2 log",
             advice: "Huang et al. 2012: A* on lattices that grow";
     }
-    RecursiveEnumeration: memory recursive_enumeration, page "recursive-enumeration" {
+    RecursiveEnumeration: memory recursive_enumeration, of Positions, page "recursive-enumeration" {
         "recursive-enumeration" => RecursiveEnumeration::default(),
             answers: Many, exact: true,
             cost: "T L^2 / 16 + k T L",
             advice: "one forward pass, then path by path: every node finds its next best path when asked";
     }
-    ViterbiAstar: memory viterbi_astar, page "viterbi-astar" {
+    ViterbiAstar: memory viterbi_astar, of Positions, page "viterbi-astar" {
         "viterbi-astar" => ViterbiAstar,
             answers: Many, exact: true,
             cost: "T L^2 / 16 + k T (L + k)",
             advice: "Huang et al. 2012: one forward pass, then an agenda of paths that differ by one edge";
     }
-    IterativeViterbiAstar: memory iterative_viterbi_astar, page "iterative-viterbi-astar" {
+    IterativeViterbiAstar: memory iterative_viterbi_astar, of Positions, page "iterative-viterbi-astar" {
         "iterative-viterbi-astar" => IterativeViterbiAstar,
             answers: Many, exact: true,
             cost: "k T L upwards",
             advice: "Huang et al. 2012: viterbi-astar on lattices that grow; for many labels and small k";
     }
-    Beam: memory beam, page "beam" {
+    Beam: memory beam, of Positions, page "beam" {
         "beam" => Beam::default(),
             answers: Both, exact: false,
             cost: "T L max(width, k)",
             advice: "keeps --width labels per position; reports whether the answer is still proven to be best";
     }
-    PrefixBeam: memory prefix_beam, page "prefix-beam" {
+    PrefixBeam: memory prefix_beam, of Positions, page "prefix-beam" {
         "prefix-beam" => PrefixBeam::default(),
             answers: Both, exact: false,
             cost: "T L max(width, k)",
             advice: "Huang et al. 2012: keeps --width prefixes per position, whatever label they end in";
     }
+    @segments page "segments" {
+        "semi-funnel" => SemiFunnel,
+            answers: Both, exact: true,
+            cost: "T L^2 to T L^2 + T W L",
+            advice: "segments, ours: leaves out lengths by their bounds, asks for scores only where they can matter";
+        "semi-viterbi" => SemiViterbi,
+            answers: Both, exact: true,
+            cost: "k T W L^2",
+            advice: "segments, the textbook: the reference the others are tested against";
+        "semi-viterbi-simd" => SemiViterbiSimd,
+            answers: Both, exact: true,
+            cost: "T L^2 + T W L",
+            advice: "segments, vector instructions; its time does not depend on the scores";
+        "semi-astar" => SemiAstar(Estimate),
+            answers: One, exact: true,
+            cost: "T L to T W L^2 log",
+            advice: "segments, Druck et al. 2007: best-first search; choose --heuristic; with a learned bound not exact";
+    }
+}
+
+/// The decoders that read these lattices, `auto` first.
+pub fn catalogue(lattices: Lattices) -> impl Iterator<Item = &'static Entry> + Clone {
+    CATALOGUE.iter().filter(move |entry| entry.reads(lattices))
 }
 
 /// The decoders for `k > 1`, for error messages.
-pub(super) fn those_for_k() -> String {
-    let names: Vec<_> = CATALOGUE.iter().filter(|e| e.answers != Answers::One).map(|e| e.name).collect();
+fn those_for_k(lattices: Lattices) -> String {
+    let is_for_k = |entry: &&Entry| entry.answers != Answers::One;
+    let names: Vec<_> = catalogue(lattices).filter(is_for_k).map(|entry| entry.name).collect();
     format!("decoders for k > 1: {}", names.join(", "))
+}
+
+/// Whether a decoder can find `k` best paths.
+pub(super) fn supports(entry: &Entry, lattices: Lattices, k: usize) -> Result<()> {
+    if k == 1 || entry.answers != Answers::One {
+        return Ok(());
+    }
+    let best = if lattices == Lattices::Segments { "segmentation" } else { "path" };
+    let reason = format!("it finds only the best {best}, not the {k} best; {}", those_for_k(lattices));
+    Err(Error::Unsupported { decoder: entry.name, reason })
 }
 
 impl Default for Decoder {
@@ -178,6 +233,28 @@ impl Decoder {
         }
     }
 
+    /// Whether it reads these lattices and can find `k` best paths of them (`k >= 1`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the reason.
+    pub fn supports_on(&self, lattices: Lattices, k: usize) -> Result<()> {
+        match self.entry().reads(lattices) {
+            true => supports(self.entry(), lattices, k),
+            false => Err(self.unfit(lattices)),
+        }
+    }
+
+    /// The error of a decoder that does not read these lattices.
+    pub(crate) fn unfit(&self, lattices: Lattices) -> Error {
+        let reason = match lattices {
+            Lattices::Segments => {
+                "it decodes single positions, and this is for segments; use auto or semi-..."
+            }
+            _ => "it decodes segments, and this is for single positions; use auto or another without semi-",
+        };
+        Error::Unsupported { decoder: self.name(), reason: reason.into() }
+    }
+
     /// Sets the heuristic of A*.
     ///
     /// # Errors
@@ -187,6 +264,20 @@ impl Decoder {
             Decoder::Astar(_) => Ok(Decoder::Astar(Astar { heuristic })),
             other => {
                 let reason = "only astar takes a heuristic".into();
+                Err(Error::Unsupported { decoder: other.name(), reason })
+            }
+        }
+    }
+
+    /// Sets the estimate of A* over segments.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for decoders without one.
+    pub fn with_estimate(self, estimate: Estimate) -> Result<Self> {
+        match self {
+            Decoder::SemiAstar(_) => Ok(Decoder::SemiAstar(estimate)),
+            other => {
+                let reason = "only semi-astar takes a completion estimate".into();
                 Err(Error::Unsupported { decoder: other.name(), reason })
             }
         }
@@ -260,8 +351,11 @@ mod tests {
         for entry in CATALOGUE {
             let decoder = Decoder::by_name(entry.name).unwrap();
             assert_eq!(decoder.name(), entry.name);
-            let many = decoder.supports(2).is_ok();
-            assert_eq!(many, entry.answers != Answers::One, "{}", entry.name);
+            for lattices in [Lattices::Positions, Lattices::Segments] {
+                assert_eq!(decoder.supports_on(lattices, 1).is_ok(), entry.reads(lattices), "{}", entry.name);
+                let many = entry.reads(lattices) && entry.answers != Answers::One;
+                assert_eq!(decoder.supports_on(lattices, 2).is_ok(), many, "{}", entry.name);
+            }
         }
         let error = Decoder::by_name("vitrebi").unwrap_err().to_string();
         assert!(error.contains("vitrebi") && error.contains("viterbi-simd"), "{error}");
@@ -283,6 +377,8 @@ mod tests {
             "carpediem:graph",
             "carpediem:position",
             "carpediem:column",
+            "semi-astar:none",
+            "semi-astar:learned",
         ];
         for name in names.chain(options.map(String::from)) {
             let decoder: Decoder = name.parse().unwrap();

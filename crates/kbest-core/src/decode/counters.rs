@@ -7,7 +7,7 @@
 use super::Trace;
 use crate::label::LabelId;
 
-/// The work of a search.
+/// The work of a search. What a decoder does not do counts 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Nodes whose score was computed (for Viterbi: all of them).
@@ -18,6 +18,10 @@ pub struct Counters {
     pub rounds: u64,
     /// Nodes opened at each position.
     pub nodes_at: Vec<u32>,
+    /// Segments (start, end, label) whose score was looked at.
+    pub segments: u64,
+    /// Scores of single segments read or computed.
+    pub explicit: u64,
 }
 
 /// A counter that may or may not count.

@@ -22,6 +22,7 @@ mod counters;
 mod degenerate_lattice;
 mod entries;
 mod equal_paths;
+mod estimate;
 mod forward;
 mod funnel;
 mod gather;
@@ -50,8 +51,9 @@ pub use astar::Astar;
 pub use auto::{Auto, Engine, Engines, Facts, Plan};
 pub use beam::Beam;
 pub use carpediem::{CarpeDiem, CarpeDiemBound};
-pub use catalogue::{Answers, CATALOGUE, Decoder, Entry, Scratch};
+pub use catalogue::{Answers, CATALOGUE, Decoder, Entry, Lattices, Scratch, catalogue};
 pub use counters::Counters;
+pub use estimate::Estimate;
 pub use funnel::Funnel;
 pub use heuristic::Heuristic;
 pub use iterative_astar::IterativeAstar;
@@ -68,16 +70,19 @@ pub use viterbi_astar::ViterbiAstar;
 pub use viterbi_simd::ViterbiSimd;
 pub use viterbi_sparse::ViterbiSparse;
 
+use catalogue::supports;
 pub(crate) use counters::Tally;
 pub(crate) use entries::{best_entries, best_exits};
 pub(crate) use forward::StepBuffer;
 pub(crate) use shell::{Algorithm, Job};
 pub(crate) use trace_back::lowest_best;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::Lattice;
 use crate::simd::Float;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// A path and its score.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,48 +99,101 @@ impl<S> AsRef<[LabelId]> for Path<S> {
     }
 }
 
-/// A decoder's answer.
+/// What is known of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Guarantee {
+    /// There is nothing better.
+    Exact,
+    /// With probability `1 - epsilon` nothing is better by more than `delta`.
+    Probable {
+        /// The share of inputs for which it need not hold.
+        epsilon: f64,
+        /// By how much the best may be better.
+        delta: f64,
+    },
+    /// Nothing.
+    #[default]
+    None,
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Guarantee::Exact => f.write_str("exact"),
+            Guarantee::Probable { epsilon, delta } => {
+                write!(f, "within {delta} with probability {}", 1.0 - epsilon)
+            }
+            Guarantee::None => f.write_str("none"),
+        }
+    }
+}
+
+/// A decoder's answer: paths of labels, or [segmentations](crate::segment::Segmentation).
 #[derive(Debug, Default)]
-pub struct Decoded<S> {
+pub struct Decoded<S, P = Path<S>> {
     /// The paths, best first.
-    pub paths: Vec<Path<S>>,
+    pub paths: Vec<P>,
     /// True if these are proven to be the best paths.
     pub exact: bool,
     /// The decoder that found them; for `auto`, the one it chose.
     pub decoder: &'static str,
-    /// The work it took, if [`Scratch::counting`] asked for it.
+    /// The work it took, if [`Scratch::counting`] asked for it; decoders of segments always count.
     pub counters: Option<Counters>,
     /// Which vertices it opened, if [`Scratch::tracing`] asked for it.
     pub trace: Option<Trace>,
-    spare: Vec<Path<S>>, // paths of earlier answers, kept for their memory
+    measured: Guarantee, // of answers that are not exact
+    spare: Vec<P>,       // paths of earlier answers, kept for their memory
+    score: PhantomData<S>,
 }
 
 /// Without the memory kept of earlier answers.
-impl<S: Clone> Clone for Decoded<S> {
+impl<S, P: Clone> Clone for Decoded<S, P> {
     fn clone(&self) -> Self {
-        let Decoded { paths, exact, decoder, counters, trace, spare: _ } = self;
+        let Decoded { paths, exact, decoder, counters, trace, measured, spare: _, score } = self;
         let (paths, counters, trace) = (paths.clone(), counters.clone(), trace.clone());
-        Decoded { paths, exact: *exact, decoder, counters, trace, spare: Vec::new() }
+        let (exact, measured, score) = (*exact, *measured, *score);
+        Decoded { paths, exact, decoder, counters, trace, measured, spare: Vec::new(), score }
     }
 }
 
 /// The answers alone: neither memory kept of earlier ones nor who found them counts.
-impl<S: PartialEq> PartialEq for Decoded<S> {
+impl<S, P: PartialEq> PartialEq for Decoded<S, P> {
     fn eq(&self, other: &Self) -> bool {
         let worked = self.counters == other.counters && self.trace == other.trace;
-        self.paths == other.paths && self.exact == other.exact && worked
+        self.paths == other.paths && self.guarantee() == other.guarantee() && worked
     }
 }
 
-impl<S: Float> Decoded<S> {
+impl<S, P> Decoded<S, P> {
     /// The best path.
     ///
     /// # Panics
     /// If nothing has been decoded into this value yet.
-    pub fn best(&self) -> &Path<S> {
+    pub fn best(&self) -> &P {
         &self.paths[0]
     }
 
+    /// What is known of the paths: more than whether they are [exact](Self#structfield.exact), if answers of this kind were
+    /// compared with exact ones.
+    pub fn guarantee(&self) -> Guarantee {
+        if self.exact { Guarantee::Exact } else { self.measured }
+    }
+
+    /// Replaces the answer.
+    pub(crate) fn set(
+        &mut self,
+        paths: Vec<P>,
+        guarantee: Guarantee,
+        decoder: &'static str,
+        counters: Counters,
+    ) {
+        (self.paths, self.decoder) = (paths, decoder);
+        (self.exact, self.measured) = (guarantee == Guarantee::Exact, guarantee);
+        (self.counters, self.trace) = (Some(counters), None);
+    }
+}
+
+impl<S: Float> Decoded<S> {
     /// Drops all paths except the first `k`, but keeps their memory.
     pub(crate) fn keep_paths(&mut self, k: usize) {
         if k < self.paths.len() {
@@ -151,7 +209,7 @@ impl<S: Float> Decoded<S> {
     /// Drops the last answer but keeps its memory.
     fn clear(&mut self, decoder: &'static str) {
         self.clear_paths();
-        self.exact = true;
+        (self.exact, self.measured) = (true, Guarantee::None);
         self.decoder = decoder;
         self.counters = None;
         self.trace = None;
@@ -200,11 +258,7 @@ pub trait Decode: shell::Sealed {
     /// # Errors
     /// [`Error::Unsupported`] with the reason and a list of the decoders that can.
     fn supports(&self, k: usize) -> Result<()> {
-        if k == 1 || self.entry().answers != Answers::One {
-            return Ok(());
-        }
-        let reason = format!("it finds only the best path, not the {k} best; {}", catalogue::those_for_k());
-        Err(Error::Unsupported { decoder: self.name(), reason })
+        supports(self.entry(), Lattices::Positions, k)
     }
 
     /// Finds the `k` best paths, or fewer if there are not that many legal ones; reuses the memory of `out`.

@@ -50,8 +50,7 @@ pub(crate) trait Algorithm: Decode + Sized {
     /// # Errors
     /// If it takes no option, or not this one.
     fn with_option(self, option: &str) -> Result<Self> {
-        let reason = format!("it takes no option, so `{option}` cannot be set");
-        Err(Error::Unsupported { decoder: self.name(), reason })
+        Err(no_option(self.name(), option))
     }
 
     /// What is reported to have answered an empty sequence, for which nothing searches.
@@ -63,6 +62,12 @@ pub(crate) trait Algorithm: Decode + Sized {
     fn option(&self) -> Option<String> {
         None
     }
+}
+
+/// An option for a decoder that takes none.
+pub(super) fn no_option(decoder: &'static str, option: &str) -> Error {
+    let reason = format!("it takes no option, so `{option}` cannot be set");
+    Error::Unsupported { decoder, reason }
 }
 
 /// The work before and after the search. Only types with a search implement it, so only the decoders of this crate can

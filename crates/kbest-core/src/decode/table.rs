@@ -3,12 +3,14 @@
 /// Makes from the table: the catalogue, the enum of all decoders with its names, the scratch with the memory of each
 /// decoder, and the catalogue entry of each decoder.
 ///
-/// A row is `Type: memory MODULE, page "PAGE" { "name" => value, ...; }`, with a name for each value of the type that
-/// has its own; other values use the first name. `memory` is left out if the decoder has none of its own.
+/// A row is `Type: memory MODULE, of LATTICES, page "PAGE" { "name" => value, ...; }`, with a name for each value of the type that
+/// has its own; other values use the first name. `memory` is left out if the decoder has none of its own. Decoders of
+/// segments follow: their searches are in `segment`, so a row has no type, only a variant and perhaps its option.
 macro_rules! decoders {
-    (@entry $name:literal, $answers:ident, $exact:literal, $cost:literal, $advice:literal, $page:literal) => {
+    (@entry $name:literal, $lattices:ident, $answers:ident, $exact:literal, $cost:literal, $advice:literal, $page:literal) => {
         Entry {
             name: $name,
+            lattices: Lattices::$lattices,
             answers: Answers::$answers,
             exact: $exact,
             cost: $cost,
@@ -17,7 +19,7 @@ macro_rules! decoders {
         }
     };
     ($(
-        $type:ident: $(memory $module:ident,)? page $page:literal {
+        $type:ident: $(memory $module:ident,)? of $lattices:ident, page $page:literal {
             $(
                 $name:literal => $value:expr,
                 answers: $answers:ident, exact: $exact:literal,
@@ -25,10 +27,19 @@ macro_rules! decoders {
                 advice: $advice:literal;
             )+
         }
-    )+) => {
+    )+
+    @segments page $segments_page:literal {
+        $(
+            $segments_name:literal => $variant:ident $(($option:ident))?,
+            answers: $segments_answers:ident, exact: $segments_exact:literal,
+            cost: $segments_cost:literal,
+            advice: $segments_advice:literal;
+        )+
+    }) => {
         /// All decoders, `auto` first.
         pub const CATALOGUE: &[Entry] = &[
-            $($(decoders!(@entry $name, $answers, $exact, $cost, $advice, $page)),+),+
+            $($(decoders!(@entry $name, $lattices, $answers, $exact, $cost, $advice, $page),)+)+
+            $(decoders!(@entry $segments_name, Segments, $segments_answers, $segments_exact, $segments_cost, $segments_advice, $segments_page),)+
         ];
 
         /// Any decoder, chosen at run time.
@@ -38,6 +49,10 @@ macro_rules! decoders {
                 $(#[doc = concat!("`", $name, "`: ", $advice, ".\n")])+
                 $type($type),
             )+
+            $(
+                #[doc = concat!("`", $segments_name, "`: ", $segments_advice, ".\n")]
+                $variant $(($option))?,
+            )+
         }
 
         impl Decoder {
@@ -45,6 +60,10 @@ macro_rules! decoders {
             pub fn entry(&self) -> &'static Entry {
                 match self {
                     $(Decoder::$type(decoder) => decoder.entry(),)+
+                    $(Decoder::$variant { .. } => {
+                        const ENTRY: &Entry = &decoders!(@entry $segments_name, Segments, $segments_answers, $segments_exact, $segments_cost, $segments_advice, $segments_page);
+                        ENTRY
+                    })+
                 }
             }
 
@@ -52,6 +71,7 @@ macro_rules! decoders {
             fn named(name: &str) -> Option<Self> {
                 match name {
                     $($($name => Some(Decoder::$type($value)),)+)+
+                    $($segments_name => Some(Decoder::$variant $(($option::default()))?),)+
                     _ => None,
                 }
             }
@@ -61,24 +81,32 @@ macro_rules! decoders {
             fn with_option(self, option: &str) -> Result<Self> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.with_option(option).map(Decoder::$type),)+
+                    Decoder::SemiAstar(_) => option.parse().map(Decoder::SemiAstar),
+                    other => Err(no_option(other.name(), option)),
                 }
             }
 
             fn option(&self) -> Option<String> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.option(),)+
+                    Decoder::SemiAstar(estimate) => {
+                        (*estimate != Estimate::default()).then(|| estimate.name().to_owned())
+                    }
+                    _ => None,
                 }
             }
 
             fn name_for_empty(&self) -> &'static str {
                 match self {
                     $(Decoder::$type(decoder) => decoder.name_for_empty(),)+
+                    other => other.name(),
                 }
             }
 
             fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.search(job),)+
+                    other => Err(other.unfit(Lattices::Positions)),
                 }
             }
         }
@@ -86,6 +114,10 @@ macro_rules! decoders {
         impl Decode for Decoder {
             fn entry(&self) -> &'static Entry {
                 Decoder::entry(self)
+            }
+
+            fn supports(&self, k: usize) -> Result<()> {
+                self.supports_on(Lattices::Positions, k)
             }
         }
 
@@ -99,7 +131,7 @@ macro_rules! decoders {
             impl Decode for $type {
                 fn entry(&self) -> &'static Entry {
                     const ENTRIES: &[Entry] =
-                        &[$(decoders!(@entry $name, $answers, $exact, $cost, $advice, $page)),+];
+                        &[$(decoders!(@entry $name, $lattices, $answers, $exact, $cost, $advice, $page)),+];
                     let named = [$($value),+].iter().position(|decoder| decoder == self);
                     &ENTRIES[named.unwrap_or(0)]
                 }

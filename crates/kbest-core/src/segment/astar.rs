@@ -5,8 +5,8 @@
 //! section 3). What is continued: *entering* a label at a position, a *segment* that has yet to be scored, and *ends*. A
 //! segment's own score is asked for only when the segment comes off the agenda.
 //!
-//! **Estimates.** [`Estimate::Admissible`] is a backward pass over the lattice with bounds in the place of explicit scores
-//! (`completions.rs`); [`Estimate::None`] knows one number for all positions, the most that any of them can gain.
+//! **Estimates.** [`Estimate::Admissible`](super::Estimate::Admissible) is a backward pass over the lattice with bounds in the place of explicit scores
+//! (`completions.rs`); [`Estimate::None`](super::Estimate::None) knows one number for all positions, the most that any of them can gain.
 //!
 //! **Why exact.** Estimates are never too low but for rounding, so the search goes on until priorities fall below the best
 //! answer by more than [`SegmentLattice::rounding_slack`]; forward scores and the tie rule decide. **Cost.** The backward pass
@@ -14,52 +14,14 @@
 //! the fewest explicit scores. **When it loses.** Where scores are in memory, the backward pass costs as much as decoding.
 
 use super::completions::Completions;
-use super::decoder::SegmentScratch;
+use super::decoder::Scratch;
 use super::funnel::{ask, asked_for, likely};
 use super::lattice::Explicit;
-use super::{SegmentCounters, SegmentLattice, Segmentation};
-use crate::error::{Error, Result};
+use super::{Counters, Estimate, SegmentLattice, Segmentation};
+use crate::error::Result;
 use crate::lattice::{EdgeScores, with_edges};
 use crate::simd::Float;
 use std::cmp::Ordering;
-
-/// What the search knows of completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Estimate {
-    /// Nothing but how many positions are left.
-    None,
-    /// A backward pass with bounds in the place of explicit scores.
-    #[default]
-    Admissible,
-    /// What a [`LearnedEstimate`](super::LearnedEstimate) of the lattice says: not exact, but fast.
-    Learned,
-}
-
-impl Estimate {
-    /// The name users say.
-    pub fn name(self) -> &'static str {
-        match self {
-            Estimate::None => "none",
-            Estimate::Admissible => "admissible",
-            Estimate::Learned => "learned",
-        }
-    }
-}
-
-impl std::str::FromStr for Estimate {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        [Estimate::None, Estimate::Admissible, Estimate::Learned]
-            .into_iter()
-            .find(|e| e.name() == name)
-            .ok_or_else(|| Error::UnknownName {
-                what: "completion estimate",
-                name: name.into(),
-                expected: "none, admissible, learned".into(),
-            })
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Item {
@@ -104,8 +66,8 @@ impl PartialOrd for Waiting {
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: Estimate,
-    scratch: &mut SegmentScratch<S>,
-    counters: &mut SegmentCounters,
+    scratch: &mut Scratch<S>,
+    counters: &mut Counters,
 ) -> Result<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let on_demand = lattice.is_on_demand();
@@ -121,7 +83,7 @@ pub(super) fn search<S: Float>(
             }
         }
     }
-    let SegmentScratch { forward, completions, bounds, funnel, agenda, .. } = scratch;
+    let Scratch { forward, completions, bounds, funnel, agenda, .. } = scratch;
     let Completions { after_enter, after_end, .. } = completions;
     let slack = lattice.rounding_slack();
     let sums = &lattice.prepared().sums;

@@ -1,14 +1,14 @@
 //! The automatic choice among the decoders of segments: a plan from facts, with its reason in words.
 
-use super::decoder::SegmentDecoder;
 use super::lattice::spans;
 use super::{Estimate, SegmentLattice};
+use crate::decode::Decoder;
 use crate::simd::{BLOCK, Float};
 use std::fmt;
 
 /// What the choice depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentFacts {
+pub struct Facts {
     /// Positions.
     pub positions: usize,
     /// Labels.
@@ -32,7 +32,7 @@ const FEW_SEGMENTS: usize = 4;
 /// Best-first search may put every segment with every label on its agenda, 32 bytes each: beyond this the funnel, which has none.
 const AGENDA: usize = 1 << 23;
 
-impl SegmentFacts {
+impl Facts {
     /// How many segments there are, labels apart.
     fn segments(&self) -> usize {
         spans(self.positions, self.longest)
@@ -45,18 +45,18 @@ impl SegmentFacts {
 }
 
 /// What will be run, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentPlan {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
     /// What it was chosen from.
-    pub facts: SegmentFacts,
+    pub facts: Facts,
     /// What will be run.
-    pub decoder: SegmentDecoder,
+    pub decoder: Decoder,
 }
 
-impl SegmentPlan {
+impl Plan {
     /// The plan for the `k` best of a lattice.
     pub fn of<S: Float>(lattice: &SegmentLattice<'_, S>, k: usize) -> Self {
-        Self::choose(SegmentFacts {
+        Self::choose(Facts {
             positions: lattice.positions(),
             labels: lattice.labels(),
             longest: lattice.longest(),
@@ -68,20 +68,20 @@ impl SegmentPlan {
     }
 
     /// A pure function of the facts.
-    pub fn choose(facts: SegmentFacts) -> Self {
+    pub fn choose(facts: Facts) -> Self {
         // The floor of several segmentations is low: half of the scores would be asked for, one by one.
         let all_scores = facts.on_demand && facts.cheap && (facts.k > 1 || facts.segments() < FEW_SEGMENTS);
         let bounds_pay = facts.on_demand || (!facts.explicit && facts.longest > 4 * BLOCK);
         let decoder = match () {
-            () if all_scores => SegmentDecoder::SemiViterbiSimd,
+            () if all_scores => Decoder::SemiViterbiSimd,
             // Half the scores that the funnel asks for, in more time of its own: see benchmarks/bounds.md and segments.md.
             () if facts.on_demand && facts.k == 1 && !facts.cheap && facts.fit_an_agenda() => {
-                SegmentDecoder::SemiAstar(Estimate::Admissible)
+                Decoder::SemiAstar(Estimate::Admissible)
             }
-            () if bounds_pay => SegmentDecoder::SemiFunnel,
-            () => SegmentDecoder::SemiViterbiSimd,
+            () if bounds_pay => Decoder::SemiFunnel,
+            () => Decoder::SemiViterbiSimd,
         };
-        SegmentPlan { facts, decoder }
+        Plan { facts, decoder }
     }
 
     /// The plan in words.
@@ -90,17 +90,17 @@ impl SegmentPlan {
     }
 }
 
-impl fmt::Display for SegmentPlan {
+impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SegmentFacts { positions, labels, longest, explicit, on_demand, k, .. } = self.facts;
+        let Facts { positions, labels, longest, explicit, on_demand, k, .. } = self.facts;
         let why = match () {
-            () if on_demand && k > 1 && self.decoder == SegmentDecoder::SemiViterbiSimd => {
+            () if on_demand && k > 1 && self.decoder == Decoder::SemiViterbiSimd => {
                 "for several segmentations, computing all scores is faster than choosing among them"
             }
-            () if on_demand && self.decoder == SegmentDecoder::SemiViterbiSimd => {
+            () if on_demand && self.decoder == Decoder::SemiViterbiSimd => {
                 "there are so few segments that computing all their scores is faster than choosing among them"
             }
-            () if on_demand && k == 1 && self.decoder != SegmentDecoder::SemiFunnel => {
+            () if on_demand && k == 1 && self.decoder != Decoder::SemiFunnel => {
                 "scores of segments are computed on demand, and this search asks for the fewest"
             }
             () if on_demand => {
@@ -109,7 +109,7 @@ impl fmt::Display for SegmentPlan {
             () if explicit => {
                 "every segment has a stored score, and reading all of them once is as fast as any bound"
             }
-            () if self.decoder == SegmentDecoder::SemiFunnel => {
+            () if self.decoder == Decoder::SemiFunnel => {
                 "with so many lengths it pays to leave out blocks of them by their bounds"
             }
             () => "there are too few lengths for bounds to pay",
@@ -129,21 +129,20 @@ mod tests {
     #[test]
     fn short_sequences_with_cheap_scores_compute_all() {
         let plan = |positions, longest, cheap, k| {
-            let facts =
-                SegmentFacts { positions, labels: 5, longest, explicit: true, on_demand: true, cheap, k };
-            SegmentPlan::choose(facts)
+            let facts = Facts { positions, labels: 5, longest, explicit: true, on_demand: true, cheap, k };
+            Plan::choose(facts)
         };
         assert_eq!(plan(7, 7, true, 1).facts.segments(), 28);
         assert_eq!(plan(22, 8, true, 1).facts.segments(), 22 * 8 - 28);
-        assert_eq!(plan(7, 7, true, 1).decoder, SegmentDecoder::SemiFunnel);
-        assert_eq!(plan(2, 2, true, 1).decoder, SegmentDecoder::SemiViterbiSimd);
-        assert_eq!(plan(7, 7, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
-        assert_eq!(plan(7, 7, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
-        assert_eq!(plan(30, 30, false, 1).decoder, SegmentDecoder::SemiAstar(Estimate::Admissible));
-        assert_eq!(plan(20_000, 200, false, 1).decoder, SegmentDecoder::SemiFunnel, "no agenda of gigabytes");
-        assert_eq!(plan(30, 30, true, 1).decoder, SegmentDecoder::SemiFunnel);
-        assert_eq!(plan(30, 30, true, 5).decoder, SegmentDecoder::SemiViterbiSimd);
-        assert_eq!(plan(30, 30, false, 5).decoder, SegmentDecoder::SemiFunnel);
+        assert_eq!(plan(7, 7, true, 1).decoder, Decoder::SemiFunnel);
+        assert_eq!(plan(2, 2, true, 1).decoder, Decoder::SemiViterbiSimd);
+        assert_eq!(plan(7, 7, true, 5).decoder, Decoder::SemiViterbiSimd);
+        assert_eq!(plan(7, 7, false, 1).decoder, Decoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(30, 30, false, 1).decoder, Decoder::SemiAstar(Estimate::Admissible));
+        assert_eq!(plan(20_000, 200, false, 1).decoder, Decoder::SemiFunnel, "no agenda of gigabytes");
+        assert_eq!(plan(30, 30, true, 1).decoder, Decoder::SemiFunnel);
+        assert_eq!(plan(30, 30, true, 5).decoder, Decoder::SemiViterbiSimd);
+        assert_eq!(plan(30, 30, false, 5).decoder, Decoder::SemiFunnel);
         assert!(plan(2, 2, true, 1).explain().contains("all their scores"));
     }
 }

@@ -1,5 +1,6 @@
-//! The decoders of segments by name, their working memory, and what happens before and after a search.
+//! Decoding segments: the working memory, and what happens before and after a search.
 
+use super::bound::search as learned;
 use super::completions::Completions;
 use super::derivations::Derivations;
 use super::forward::Forward;
@@ -7,90 +8,16 @@ use super::lattice::spans;
 use super::lengths::{Convolved, Lengths};
 use super::pushed::Pushed;
 use super::scores::SpanBounds;
-use super::{
-    Estimate, Guarantee, SegmentCounters, SegmentDecoded, SegmentLattice, SegmentPlan, Segmentation,
-};
-use super::{astar, funnel, learned, semi_viterbi};
-use crate::decode::Answers;
+use super::{Counters, Decoded, Estimate, Guarantee, Plan, SegmentLattice, Segmentation};
+use super::{astar, funnel, semi_viterbi};
+use crate::decode::{Decode, Decoder, Lattices};
 use crate::error::{Error, Result};
 use crate::simd::Float;
 use std::collections::BinaryHeap;
-use std::fmt;
-use std::str::FromStr;
-
-/// What to know of a decoder of segments before choosing it.
-#[derive(Debug, Clone, Copy)]
-pub struct SegmentEntry {
-    /// Its name.
-    pub name: &'static str,
-    /// How many segmentations it can give.
-    pub answers: Answers,
-    /// Whether they are proven to be the best.
-    pub exact: bool,
-    /// Time in `T`, `W`, `L` and `k`.
-    pub cost: &'static str,
-    /// When to take it.
-    pub advice: &'static str,
-}
-
-/// A decoder of segments, by name or by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SegmentDecoder {
-    /// Chooses among the others ([`SegmentPlan`]).
-    #[default]
-    Auto,
-    /// Ours: bounds first, scores only where they can matter.
-    SemiFunnel,
-    /// The textbook, `k T W L^2`.
-    SemiViterbi,
-    /// The best predecessor once per position, lengths with vector instructions: `T L^2 + T W L`.
-    SemiViterbiSimd,
-    /// Best-first search with this estimate of completions; the best segmentation only.
-    SemiAstar(Estimate),
-}
-
-/// Every decoder of segments.
-pub const SEGMENT_CATALOGUE: &[SegmentEntry] = &[
-    SegmentEntry {
-        name: "auto",
-        answers: Answers::Both,
-        exact: true,
-        cost: "that of the decoder it picks",
-        advice: "the default: looks at the lattice and picks one of the others",
-    },
-    SegmentEntry {
-        name: "semi-funnel",
-        answers: Answers::Both,
-        exact: true,
-        cost: "T L^2 to T L^2 + T W L",
-        advice: "segments, ours: leaves out lengths by their bounds, asks for scores only where they can matter",
-    },
-    SegmentEntry {
-        name: "semi-viterbi",
-        answers: Answers::Both,
-        exact: true,
-        cost: "k T W L^2",
-        advice: "segments, the textbook: the reference the others are tested against",
-    },
-    SegmentEntry {
-        name: "semi-viterbi-simd",
-        answers: Answers::Both,
-        exact: true,
-        cost: "T L^2 + T W L",
-        advice: "segments, vector instructions; its time does not depend on the scores",
-    },
-    SegmentEntry {
-        name: "semi-astar",
-        answers: Answers::One,
-        exact: true,
-        cost: "T L to T W L^2 log",
-        advice: "segments, Druck et al. 2007: best-first search; choose --heuristic; with a learned bound not exact",
-    },
-];
 
 /// Working memory: make one per thread and pass it to every call.
 #[derive(Debug, Default)]
-pub struct SegmentScratch<S: Float> {
+pub struct Scratch<S: Float> {
     pub(super) forward: Forward<S>,
     pub(super) lengths: Lengths,
     pub(super) peaks: Vec<f64>,
@@ -98,119 +25,73 @@ pub struct SegmentScratch<S: Float> {
     pub(super) bounds: SpanBounds<S>,
     pub(super) funnel: funnel::Memory,
     pub(super) agenda: BinaryHeap<astar::Waiting>,
-    learned: learned::Memory<S>,
+    pub(super) learned: learned::Memory<S>,
 }
 
-impl SegmentDecoder {
-    const ALL: [Self; 5] = [
-        SegmentDecoder::Auto,
-        SegmentDecoder::SemiFunnel,
-        SegmentDecoder::SemiViterbi,
-        SegmentDecoder::SemiViterbiSimd,
-        SegmentDecoder::SemiAstar(Estimate::Admissible),
-    ];
-
-    /// What the catalogue says of it.
-    pub fn entry(&self) -> &'static SegmentEntry {
-        &SEGMENT_CATALOGUE[match self {
-            SegmentDecoder::Auto => 0,
-            SegmentDecoder::SemiFunnel => 1,
-            SegmentDecoder::SemiViterbi => 2,
-            SegmentDecoder::SemiViterbiSimd => 3,
-            SegmentDecoder::SemiAstar(_) => 4,
-        }]
-    }
-
-    /// The name users say.
-    pub fn name(&self) -> &'static str {
-        self.entry().name
-    }
-
-    /// Whether it can find the `k` best (`k >= 1`).
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] with the reason.
-    pub fn supports(&self, k: usize) -> Result<()> {
-        if k == 1 || self.entry().answers != Answers::One {
-            return Ok(());
-        }
-        let reason = format!("it finds the best segmentation only, not the {k} best; use auto");
-        Err(Error::Unsupported { decoder: self.name(), reason })
-    }
-
+impl Decoder {
     /// Finds the `k` best segmentations, fewer if there are not so many legal ones.
     ///
     /// # Errors
-    /// [`Error::Argument`] for `k = 0`, [`Error::Unsupported`], [`Error::NoPath`].
-    pub fn decode<S: Float>(
+    /// [`Error::Argument`] for `k = 0`; [`Error::Unsupported`], also for decoders of single positions; [`Error::NoPath`].
+    pub fn decode_segments<S: Float>(
         &self,
         lattice: &SegmentLattice<'_, S>,
         k: usize,
-        scratch: &mut SegmentScratch<S>,
-    ) -> Result<SegmentDecoded<S>> {
+        scratch: &mut Scratch<S>,
+    ) -> Result<Decoded<S, Segmentation<S>>> {
+        let mut out = Decoded::default();
+        self.decode_segments_into(lattice, k, scratch, &mut out)?;
+        Ok(out)
+    }
+
+    /// Finds the `k` best segmentations into `out`.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::decode_segments`].
+    pub fn decode_segments_into<S: Float>(
+        &self,
+        lattice: &SegmentLattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S, Segmentation<S>>,
+    ) -> Result<()> {
         if k == 0 {
             return Err(Error::argument("k", "at least 1", k));
         }
-        self.supports(k)?;
-        let mut counters = SegmentCounters::default();
+        self.supports_on(Lattices::Segments, k)?;
+        let mut counters = Counters::default();
         let chosen = match self {
-            SegmentDecoder::Auto => SegmentPlan::of(lattice, k).decoder,
-            decoder => *decoder,
+            Decoder::Auto(_) => Plan::of(lattice, k).decoder,
+            decoder => decoder.clone(),
         };
         let mut guarantee = Guarantee::Exact;
         let segmentations = match chosen {
             _ if lattice.positions() == 0 => vec![Segmentation { segments: vec![], score: S::ZERO }],
-            SegmentDecoder::SemiViterbi => semi_viterbi::search(lattice, k, &mut counters)?,
-            SegmentDecoder::SemiAstar(Estimate::Learned) => {
-                let Some(estimate) = &lattice.learned else {
-                    let reason = "learned bounds belong to models, and this lattice has none; \
-                                  use the estimate admissible, or `kbest learn-bound` and `kbest tag --bound learned`";
-                    return Err(Error::Unsupported { decoder: self.name(), reason: reason.into() });
-                };
-                let SegmentScratch { completions, bounds, learned: memory, .. } = &mut *scratch;
-                match learned::search(lattice, estimate, completions, bounds, memory, &mut counters)? {
-                    Some(found) => {
-                        guarantee = if lattice.as_learned { estimate.guarantee } else { Guarantee::None };
-                        vec![found]
-                    }
-                    None => vec![astar::search(lattice, Estimate::Admissible, scratch, &mut counters)?],
-                }
+            Decoder::SemiViterbi => semi_viterbi::search(lattice, k, &mut counters)?,
+            Decoder::SemiAstar(Estimate::Learned) => {
+                let (found, known) = learned::best(lattice, scratch, &mut counters)?;
+                guarantee = known;
+                vec![found]
             }
-            SegmentDecoder::SemiAstar(estimate) => {
-                vec![astar::search(lattice, estimate, scratch, &mut counters)?]
-            }
-            SegmentDecoder::SemiFunnel => funnel::search(lattice, k, scratch, &mut counters)?,
-            SegmentDecoder::SemiViterbiSimd | SegmentDecoder::Auto => {
+            Decoder::SemiAstar(estimate) => vec![astar::search(lattice, estimate, scratch, &mut counters)?],
+            Decoder::SemiFunnel => funnel::search(lattice, k, scratch, &mut counters)?,
+            _ => {
                 fill(lattice, scratch, false, &mut counters);
                 let explicit = |inside, s, r, y| lattice.plus_explicit(inside, s, r, y);
                 best_of(lattice, &scratch.forward, k, explicit)?
             }
         };
-        let decoder = chosen.name();
-        Ok(SegmentDecoded { segmentations, guarantee, decoder, counters })
-    }
-
-    /// Sets the estimate of A*.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for decoders without one.
-    pub fn with_estimate(self, estimate: Estimate) -> Result<Self> {
-        match self {
-            SegmentDecoder::SemiAstar(_) => Ok(SegmentDecoder::SemiAstar(estimate)),
-            other => {
-                let reason = "only semi-astar takes a completion estimate".into();
-                Err(Error::Unsupported { decoder: other.name(), reason })
-            }
-        }
+        out.set(segmentations, guarantee, chosen.name(), counters);
+        Ok(())
     }
 }
 
 /// Fills the table of forward scores: all of them, exactly.
 pub(super) fn fill<S: Float>(
     lattice: &SegmentLattice<'_, S>,
-    scratch: &mut SegmentScratch<S>,
+    scratch: &mut Scratch<S>,
     bounded: bool,
-    counters: &mut SegmentCounters,
+    counters: &mut Counters,
 ) {
     if lattice.has_explicit() {
         let all = (spans(lattice.positions(), lattice.longest()) * lattice.labels()) as u64;
@@ -240,35 +121,4 @@ pub(super) fn best_of<S: Float>(
     let next = || derivations.next(lattice, forward, &explicit);
     let best: Vec<_> = std::iter::from_fn(next).take(k).collect();
     if best.is_empty() { Err(Error::NoPath) } else { Ok(best) }
-}
-
-/// The decoder of that name; that of A* may be followed by its estimate, `semi-astar:none`.
-impl FromStr for SegmentDecoder {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let (name, estimate) = name.split_once(':').map_or((name, None), |(name, of)| (name, Some(of)));
-        let named = Self::ALL.into_iter().find(|decoder| decoder.name() == name);
-        let decoder = named.ok_or_else(|| Error::UnknownName {
-            what: "decoder of segments",
-            name: name.into(),
-            expected: SEGMENT_CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        })?;
-        match estimate {
-            Some(estimate) => decoder.with_estimate(estimate.parse()?),
-            None => Ok(decoder),
-        }
-    }
-}
-
-/// The name that [`FromStr`] reads.
-impl fmt::Display for SegmentDecoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SegmentDecoder::SemiAstar(estimate) if *estimate != Estimate::default() => {
-                write!(f, "{}:{}", self.name(), estimate.name())
-            }
-            _ => f.write_str(self.name()),
-        }
-    }
 }

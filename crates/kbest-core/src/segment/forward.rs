@@ -5,7 +5,7 @@
 //! position and label, not once for each segment. Nothing points back: the length is found again where it attains the
 //! peak, in time of the segments' lengths.
 
-use super::{Segment, SegmentCounters, SegmentLattice, Segmentation};
+use super::{Counters, Segment, SegmentLattice, Segmentation};
 use crate::decode::{StepBuffer, best_entries, lowest_best};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
@@ -45,7 +45,7 @@ impl<S: Float> Forward<S> {
         &mut self,
         lattice: &SegmentLattice<'_, S>,
         inside: &mut impl Inside<S>,
-        counters: &mut SegmentCounters,
+        counters: &mut Counters,
     ) {
         let (positions, labels) = (lattice.positions(), lattice.labels());
         self.reset(lattice);

@@ -16,13 +16,13 @@
 //! good. **When it loses.** Scores that cost no more than their bounds; bounds far above the scores.
 
 use super::completions::Completions;
-use super::decoder::{SegmentScratch, best_of, fill};
+use super::decoder::{Scratch, best_of, fill};
 use super::derivations::Derivations;
 use super::forward::Inside;
 use super::judge::Prepared;
 use super::lattice::Explicit;
 use super::scores::SpanBounds;
-use super::{Segment, SegmentCounters, SegmentLattice, Segmentation};
+use super::{Counters, Segment, SegmentLattice, Segmentation};
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
@@ -64,8 +64,8 @@ pub(super) struct Memory {
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     k: usize,
-    scratch: &mut SegmentScratch<S>,
-    counters: &mut SegmentCounters,
+    scratch: &mut Scratch<S>,
+    counters: &mut Counters,
 ) -> Result<Vec<Segmentation<S>>> {
     let Some(by_length) = lattice.bounds_by_length() else {
         fill(lattice, scratch, true, counters);
@@ -80,7 +80,7 @@ pub(super) fn search<S: Float>(
         1 => likely(lattice, scratch)?,
         _ => floor_of_many(lattice, &relax(lattice, by_length), k, scratch, counters)?,
     };
-    let SegmentScratch { forward, completions, bounds, peaks, funnel, .. } = scratch;
+    let Scratch { forward, completions, bounds, peaks, funnel, .. } = scratch;
     let cells = (lattice.positions() + 1) * lattice.labels();
     peaks.clear();
     peaks.resize(cells, f64::NEG_INFINITY);
@@ -125,11 +125,8 @@ fn relax<'a, S: Float>(lattice: &SegmentLattice<'a, S>, bounds: &[S]) -> Segment
 }
 
 /// The true score of the segmentation that bounds favour; minus infinity if it is forbidden.
-pub(super) fn likely<S: Float>(
-    lattice: &SegmentLattice<'_, S>,
-    scratch: &mut SegmentScratch<S>,
-) -> Result<f64> {
-    let SegmentScratch { completions, bounds, funnel, .. } = scratch;
+pub(super) fn likely<S: Float>(lattice: &SegmentLattice<'_, S>, scratch: &mut Scratch<S>) -> Result<f64> {
+    let Scratch { completions, bounds, funnel, .. } = scratch;
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let Completions { after_enter, after_end, .. } = completions;
     let sums = &lattice.prepared().sums;
@@ -177,8 +174,8 @@ fn floor_of_many<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     relaxed: &SegmentLattice<'_, S>,
     k: usize,
-    scratch: &mut SegmentScratch<S>,
-    counters: &mut SegmentCounters,
+    scratch: &mut Scratch<S>,
+    counters: &mut Counters,
 ) -> Result<f64> {
     fill(relaxed, scratch, true, counters);
     let mut derivations = Derivations::default();

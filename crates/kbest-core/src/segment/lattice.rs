@@ -1,7 +1,7 @@
 //! Lattices of segments: what a segmentation may be made of, and what each part scores.
 
+use super::bound::LearnedEstimate;
 use super::judge::Prepared;
-use super::learned::LearnedEstimate;
 use super::scores::SegmentScores;
 use crate::error::{Error, Result};
 use crate::label::LabelId;
@@ -264,7 +264,7 @@ impl<'a, S: Float> SegmentLattice<'a, S> {
     }
 
     /// Says that a score of [`SegmentLattice::with_score_function`] or [`SegmentLattice::with_score_rows`] takes a microsecond or so. Of a short sequence,
-    /// and for several segmentations, [`SegmentDecoder::Auto`](super::SegmentDecoder::Auto) then computes all scores instead of
+    /// and for several segmentations, [`Auto`](crate::decode::Auto) then computes all scores instead of
     /// finding out which of them matter.
     pub fn with_cheap_scores(mut self) -> Self {
         self.cheap = true;

@@ -1,9 +1,9 @@
 //! Segmentations on demand, best first.
 
-use super::SegmentCounters;
+use super::Counters;
 use super::SegmentLattice;
 use super::Segmentation;
-use super::decoder::{SegmentScratch, fill};
+use super::decoder::{Scratch, fill};
 use super::derivations::Derivations;
 use crate::simd::Float;
 use std::borrow::Borrow;
@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 /// # Ok::<(), kbest_core::Error>(())
 /// ```
 pub fn segmentations<'l, S: Float, L: Borrow<SegmentLattice<'l, S>>>(lattice: L) -> Segmentations<'l, S, L> {
-    let (scratch, derivations) = (SegmentScratch::default(), Derivations::default());
+    let (scratch, derivations) = (Scratch::default(), Derivations::default());
     Segmentations { lattice, scratch, derivations, started: false, lattices: PhantomData }
 }
 
@@ -33,7 +33,7 @@ pub fn segmentations<'l, S: Float, L: Borrow<SegmentLattice<'l, S>>>(lattice: L)
 #[derive(Debug)]
 pub struct Segmentations<'l, S: Float, L> {
     lattice: L,
-    scratch: SegmentScratch<S>,
+    scratch: Scratch<S>,
     derivations: Derivations,
     started: bool,
     lattices: PhantomData<fn() -> SegmentLattice<'l, S>>,
@@ -49,7 +49,7 @@ impl<'l, S: Float, L: Borrow<SegmentLattice<'l, S>>> Iterator for Segmentations<
             return first.then(|| Segmentation { segments: vec![], score: S::ZERO });
         }
         if first {
-            fill(lattice, &mut self.scratch, true, &mut SegmentCounters::default());
+            fill(lattice, &mut self.scratch, true, &mut Counters::default());
         }
         let explicit = |inside, s, r, y| lattice.plus_explicit(inside, s, r, y);
         self.derivations.next(lattice, &self.scratch.forward, explicit)

@@ -11,11 +11,11 @@
 //! segment, twice. **When not.** If only the best segmentation is wanted.
 //!
 //! ```
-//! use kbest_core::segment::{SegmentLattice, SegmentMarginals};
+//! use kbest_core::segment::{SegmentLattice, Marginals};
 //! use kbest_core::{Edges, Lattice};
 //! let edges = Edges::uniform(1, 0.0f64)?;
 //! let lattice = SegmentLattice::new(Lattice::new(vec![0.0; 3], &edges)?);
-//! let marginals = SegmentMarginals::new(&lattice)?;
+//! let marginals = Marginals::new(&lattice)?;
 //! assert!((marginals.log_partition() - 4f64.ln()).abs() < 1e-12); // 3, 1 + 2, 2 + 1, 1 + 1 + 1
 //! assert!((marginals.boundary(1) - 0.5).abs() < 1e-12);
 //! assert!((marginals.segment(0, 2, 0) - 0.25).abs() < 1e-12);
@@ -30,7 +30,7 @@ use crate::simd::{Float, exp_rows, padded};
 
 /// Probabilities under the distribution `exp(score) / Z` over segmentations.
 #[derive(Debug)]
-pub struct SegmentMarginals<'m, 'l, S: Float> {
+pub struct Marginals<'m, 'l, S: Float> {
     lattice: &'m SegmentLattice<'l, S>,
     factor: f64, // of all scores
     log_partition: f64,
@@ -40,7 +40,7 @@ pub struct SegmentMarginals<'m, 'l, S: Float> {
     follow: Vec<f64>, // T x L: log sum of what follows an entry
 }
 
-impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
+impl<'m, 'l, S: Float> Marginals<'m, 'l, S> {
     /// Runs forward and backward.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
     /// The same with all scores divided by a temperature: the distribution `exp(score / temperature) / Z`.
     ///
     /// # Errors
-    /// As [`SegmentMarginals::new`]; [`Error::Argument`] unless the temperature is a finite number above 0.
+    /// As [`Marginals::new`]; [`Error::Argument`] unless the temperature is a finite number above 0.
     pub fn at_temperature(lattice: &'m SegmentLattice<'l, S>, temperature: f64) -> Result<Self> {
         if !(temperature.is_finite() && temperature > 0.0) {
             return Err(Error::argument("temperature", "a finite number above 0", temperature));
@@ -118,7 +118,7 @@ impl<'m, 'l, S: Float> SegmentMarginals<'m, 'l, S> {
         if log_partition == f64::NEG_INFINITY {
             return Err(Error::NoPath);
         }
-        Ok(SegmentMarginals { lattice, factor, log_partition, enter, end, after, follow })
+        Ok(Marginals { lattice, factor, log_partition, enter, end, after, follow })
     }
 
     /// The logarithm of the probability of a segmentation with this score.

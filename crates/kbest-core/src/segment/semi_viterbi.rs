@@ -7,7 +7,7 @@
 //! **Cost.** `k T W L^2`, and it keeps `T L` lists of `k`. **When not.** Always, but for reading and for checking the others:
 //! it is short, plain, and never optimised.
 
-use super::{Segment, SegmentCounters, SegmentLattice, Segmentation};
+use super::{Counters, Segment, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
@@ -40,7 +40,7 @@ impl<S: Float> Ending<S> {
 pub(super) fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     k: usize,
-    counters: &mut SegmentCounters,
+    counters: &mut Counters,
 ) -> Result<Vec<Segmentation<S>>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let mut endings: Vec<Vec<Ending<S>>> = vec![vec![]; (positions + 1) * labels];

@@ -2,10 +2,10 @@
 
 use kbest_core::random::Random;
 use kbest_core::segment::{
-    BoundMemory, BoundOptions, BoundSource, Estimate, Guarantee, LearnedBound, LookAtSequence, Norm, Segment,
-    SegmentDecoder, SegmentLattice, SegmentScratch, learn_bound,
+    BoundMemory, BoundOptions, BoundSource, Estimate, Guarantee, LearnedBound, LookAtSequence, Norm, Scratch,
+    Segment, SegmentLattice, learn_bound,
 };
-use kbest_core::{Edges, Error, Lattice, Result};
+use kbest_core::{Decoder, Edges, Error, Lattice, Result};
 
 const LABELS: usize = 5;
 const LONGEST: usize = 6;
@@ -100,24 +100,24 @@ fn options() -> BoundOptions {
 
 /// Shares of sequences that fall short by more than delta, and explicit scores asked for: exactly, and with the bound.
 fn try_out(bound: &LearnedBound, records: &Records) -> (f64, [u64; 2]) {
-    let (mut scratch, mut memory) = (SegmentScratch::default(), BoundMemory::default());
+    let (mut scratch, mut memory) = (Scratch::default(), BoundMemory::default());
     let (mut failed, mut asked) = (0, [0, 0]);
     for i in 0..records.records.len() {
         let lattice = records.lattice(i);
-        let exact = SegmentDecoder::Auto.decode(&lattice, 1, &mut scratch).unwrap();
+        let exact = Decoder::default().decode_segments(&lattice, 1, &mut scratch).unwrap();
         let estimate = bound.estimate(&lattice, &records.records[i].words, &mut memory).unwrap();
         let lattice = lattice.with_learned(&estimate).unwrap();
-        let found = SegmentDecoder::SemiAstar(Estimate::Learned).decode(&lattice, 1, &mut scratch).unwrap();
+        let found = Decoder::SemiAstar(Estimate::Learned).decode_segments(&lattice, 1, &mut scratch).unwrap();
         let promise = bound.promise();
         // A search that takes too long is left to the exact one.
         let probable = Guarantee::Probable { epsilon: promise.epsilon, delta: promise.delta };
-        assert!([probable, Guarantee::Exact].contains(&found.guarantee));
-        let [best, answer] = [&exact.segmentations[0], &found.segmentations[0]];
+        assert!([probable, Guarantee::Exact].contains(&found.guarantee()));
+        let [best, answer] = [&exact.paths[0], &found.paths[0]];
         assert_eq!(lattice.segmentation_score(&answer.segments).unwrap(), answer.score);
         assert!(answer.score <= best.score);
         failed += usize::from(f64::from(best.score - answer.score) > promise.delta);
-        asked[0] += exact.counters.explicit;
-        asked[1] += found.counters.explicit;
+        asked[0] += exact.counters.unwrap().explicit;
+        asked[1] += found.counters.unwrap().explicit;
     }
     (failed as f64 / records.records.len() as f64, asked)
 }
@@ -227,20 +227,20 @@ fn the_same_seed_gives_the_same_bound() {
 fn guarantees_end_where_constraints_begin() {
     let bound = learned(&BoundOptions { trees: 0, ..options() });
     let records = Records::new(3, 4);
-    let (mut scratch, mut memory) = (SegmentScratch::default(), BoundMemory::default());
-    let decoder: SegmentDecoder = "semi-astar:learned".parse().unwrap();
+    let (mut scratch, mut memory) = (Scratch::default(), BoundMemory::default());
+    let decoder: Decoder = "semi-astar:learned".parse().unwrap();
     assert_eq!(decoder.to_string(), "semi-astar:learned");
     let lattice = records.lattice(0);
-    let error = decoder.decode(&lattice, 1, &mut scratch).unwrap_err();
+    let error = decoder.decode_segments(&lattice, 1, &mut scratch).unwrap_err();
     assert!(
         matches!(&error, Error::Unsupported { reason, .. } if reason.contains("belong to models")),
         "{error}"
     );
     let estimate = bound.estimate(&lattice, &records.records[0].words, &mut memory).unwrap();
     let forced = lattice.with_learned(&estimate).unwrap().force(0, 2, 3).unwrap();
-    let answer = decoder.decode(&forced, 1, &mut scratch).unwrap();
-    assert_eq!(answer.segmentations[0].segments[0], Segment { start: 0, end: 2, label: 3 });
-    assert_eq!(answer.guarantee, Guarantee::None);
+    let answer = decoder.decode_segments(&forced, 1, &mut scratch).unwrap();
+    assert_eq!(answer.paths[0].segments[0], Segment { start: 0, end: 2, label: 3 });
+    assert_eq!(answer.guarantee(), Guarantee::None);
     assert!(records.lattice(1).with_learned(&estimate).is_err(), "made for another lattice");
 }
 

@@ -4,11 +4,11 @@
 //! too; with real numbers sums follow the judge, so answers are compared with `==` there as well.
 
 use crate::common::{Case, Numbers, Random, cast};
+use kbest_core::decode::{Lattices, catalogue};
 use kbest_core::segment::{
-    Guarantee, SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentPlan,
-    SegmentScores, SegmentScratch, Segmentation, segmentations,
+    Guarantee, Marginals, Plan, Scratch, Segment, SegmentLattice, SegmentScores, Segmentation, segmentations,
 };
-use kbest_core::{Edges, Error, Float, Lattice};
+use kbest_core::{Decoded, Decoder, Edges, Error, Float, Lattice};
 
 /// Where the scores of single segments come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,8 +204,8 @@ fn enumerate<S: Float>(lattice: &SegmentLattice<'_, S>) -> Vec<Segmentation<S>> 
     all
 }
 
-fn decoders() -> Vec<SegmentDecoder> {
-    let names = SEGMENT_CATALOGUE.iter().map(|entry| entry.name).chain(["semi-astar:none"]);
+fn decoders() -> Vec<Decoder> {
+    let names = catalogue(Lattices::Segments).map(|entry| entry.name).chain(["semi-astar:none"]);
     names.map(|name| name.parse().unwrap()).collect()
 }
 
@@ -244,7 +244,7 @@ fn plain_score(case: &SegmentCase, parts: &[Segment]) -> f64 {
     sum + before.map_or(0.0, |y| chain.end.as_ref().map_or(0.0, |end| end[y]))
 }
 
-fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut SegmentScratch<S>) {
+fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut Scratch<S>) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
     let all = enumerate(&lattice);
@@ -255,17 +255,17 @@ fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut SegmentScra
     for k in [1, 2, 5, 1000] {
         let mut first: Option<Vec<Segmentation<S>>> = None;
         for decoder in decoders() {
-            if decoder.supports(k).is_err() {
+            if decoder.supports_on(Lattices::Segments, k).is_err() {
                 continue;
             }
-            let answer = decoder.decode(&lattice, k, scratch);
+            let answer = decoder.decode_segments(&lattice, k, scratch);
             if all.is_empty() {
                 assert_eq!(answer.unwrap_err(), Error::NoPath, "{decoder} on {case:?}");
                 continue;
             }
             let answer = answer.unwrap_or_else(|error| panic!("{decoder}: {error} on {case:?}"));
-            assert_eq!(answer.guarantee, Guarantee::Exact);
-            let found = answer.segmentations;
+            assert_eq!(answer.guarantee(), Guarantee::Exact);
+            let found = answer.paths;
             assert_eq!(found.len(), all.len().min(k), "{decoder}, k = {k} on {case:?}");
             for (i, (found, expected)) in found.iter().zip(&all).enumerate() {
                 assert_eq!(found.score, expected.score, "{decoder}, number {i} of {k} on {case:?}");
@@ -284,7 +284,7 @@ fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut SegmentScra
 
 #[test]
 fn decoders_equal_enumeration() {
-    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
     for seed in 0..1500 {
         let case = SegmentCase::random(seed, 5, 3);
         all_equal_enumeration::<f64>(&case, &mut double);
@@ -292,18 +292,16 @@ fn decoders_equal_enumeration() {
     }
 }
 
-fn all_agree<S: Float>(case: &SegmentCase, scratch: &mut SegmentScratch<S>) {
+fn all_agree<S: Float>(case: &SegmentCase, scratch: &mut Scratch<S>) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
     for k in [1, 3] {
-        let expected = SegmentDecoder::SemiViterbi.decode(&lattice, k, scratch);
+        let expected = Decoder::SemiViterbi.decode_segments(&lattice, k, scratch);
         for decoder in decoders() {
-            if decoder.supports(k).is_ok() {
-                let answer = decoder.decode(&lattice, k, scratch);
+            if decoder.supports_on(Lattices::Segments, k).is_ok() {
+                let answer = decoder.decode_segments(&lattice, k, scratch);
                 let parts = |answer: &Result<_, Error>| match answer {
-                    Ok(kbest_core::segment::SegmentDecoded { segmentations, .. }) => {
-                        Ok(Clone::clone(segmentations))
-                    }
+                    Ok(Decoded { paths: segmentations, .. }) => Ok(Clone::clone(segmentations)),
                     Err(error) => Err(Clone::clone(error)),
                 };
                 assert_eq!(parts(&answer), parts(&expected), "{decoder}, k = {k} on {case:?}");
@@ -314,7 +312,7 @@ fn all_agree<S: Float>(case: &SegmentCase, scratch: &mut SegmentScratch<S>) {
 
 #[test]
 fn decoders_agree_on_larger_lattices() {
-    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
     for seed in 0..200 {
         let case = SegmentCase::random(10_000 + seed, 40, 20);
         all_agree::<f64>(&case, &mut double);
@@ -325,7 +323,7 @@ fn decoders_agree_on_larger_lattices() {
 /// Long enough for several blocks of starts, many tiles of ends, and bounds that skip.
 #[test]
 fn decoders_agree_on_long_lattices() {
-    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
     for seed in 0..12 {
         let case = SegmentCase::random(20_000 + seed, 300, 4);
         all_agree::<f64>(&case, &mut double);
@@ -335,7 +333,7 @@ fn decoders_agree_on_long_lattices() {
 
 /// Sums over all segmentations, one by one.
 /// Segments over chains of every family. Durations and explicit scores are small: a chain in range leaves room for them.
-fn wild(seed: u64, single: &mut SegmentScratch<f32>, double: &mut SegmentScratch<f64>) {
+fn wild(seed: u64, single: &mut Scratch<f32>, double: &mut Scratch<f64>) {
     let case = SegmentCase::wild(seed, 12, 6);
     if !case.chain.is_out_of_range::<f32>() {
         all_agree(&case, single);
@@ -345,7 +343,7 @@ fn wild(seed: u64, single: &mut SegmentScratch<f32>, double: &mut SegmentScratch
 
 #[test]
 fn wild_segments() {
-    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
     (0..400).for_each(|seed| wild(seed, &mut single, &mut double));
 }
 
@@ -354,7 +352,7 @@ fn wild_segments() {
 #[ignore = "long: run by `make soak`"]
 fn soak() {
     let seeds = crate::common::soak_seeds();
-    let (mut single, mut double) = (SegmentScratch::default(), SegmentScratch::default());
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
     let count = seeds.clone().step_by(10).map(|seed| wild(seed, &mut single, &mut double)).count();
     println!("{count} segment lattices (every tenth of the seeds {seeds:?}), f32 and f64: all agree");
 }
@@ -363,7 +361,7 @@ fn marginals_are_right<S: Float>(case: &SegmentCase) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
     let all = enumerate(&lattice);
-    let marginals = match SegmentMarginals::new(&lattice) {
+    let marginals = match Marginals::new(&lattice) {
         Err(error) => {
             assert_eq!((error, all.len()), (Error::NoPath, 0), "{case:?}");
             return;
@@ -433,18 +431,18 @@ fn scores_on_demand_are_asked_for_where_they_matter() {
             ((s * 31 + r * 17 + y as usize * 7) % 100) as f64 / 100.0
         })
         .unwrap();
-    let mut scratch = SegmentScratch::default();
-    let expected = SegmentDecoder::SemiViterbiSimd.decode(&lattice, 1, &mut scratch).unwrap();
+    let mut scratch = Scratch::default();
+    let expected = Decoder::SemiViterbiSimd.decode_segments(&lattice, 1, &mut scratch).unwrap();
     let all = calls.swap(0, Ordering::Relaxed);
-    for decoder in [SegmentDecoder::SemiFunnel, "semi-astar".parse().unwrap()] {
-        let answer = decoder.decode(&lattice, 1, &mut scratch).unwrap();
-        assert_eq!(answer.segmentations, expected.segmentations);
+    for decoder in [Decoder::SemiFunnel, "semi-astar".parse().unwrap()] {
+        let answer = decoder.decode_segments(&lattice, 1, &mut scratch).unwrap();
+        assert_eq!(answer.paths, expected.paths);
         let asked = calls.swap(0, Ordering::Relaxed);
         assert!(asked * 2 < all, "{decoder} asked for {asked} of {all}");
-        assert_eq!(answer.counters.explicit as usize, asked, "each once: {decoder}");
+        assert_eq!(answer.counters.unwrap().explicit as usize, asked, "each once: {decoder}");
     }
     for (k, name) in [(1, "semi-astar"), (2, "semi-funnel")] {
-        assert_eq!(SegmentDecoder::Auto.decode(&lattice, k, &mut scratch).unwrap().decoder, name);
+        assert_eq!(Decoder::default().decode_segments(&lattice, k, &mut scratch).unwrap().decoder, name);
     }
 }
 
@@ -464,13 +462,14 @@ fn bounds_leave_out_lengths() {
     let edges = Edges::uniform(labels, -3.0f32).unwrap();
     let lattice =
         SegmentLattice::new(Lattice::new(nodes, &edges).unwrap()).with_durations(durations).unwrap();
-    let mut scratch = SegmentScratch::default();
-    let plain = SegmentDecoder::SemiViterbiSimd.decode(&lattice, 3, &mut scratch).unwrap();
-    let ours = SegmentDecoder::SemiFunnel.decode(&lattice, 3, &mut scratch).unwrap();
-    assert_eq!(ours.segmentations, plain.segmentations);
-    assert!(ours.counters.segments * 2 < plain.counters.segments, "{:?} {:?}", ours.counters, plain.counters);
-    let plan = SegmentPlan::of(&lattice, 1);
-    assert_eq!(plan.decoder, SegmentDecoder::SemiFunnel);
+    let mut scratch = Scratch::default();
+    let plain = Decoder::SemiViterbiSimd.decode_segments(&lattice, 3, &mut scratch).unwrap();
+    let ours = Decoder::SemiFunnel.decode_segments(&lattice, 3, &mut scratch).unwrap();
+    assert_eq!(ours.paths, plain.paths);
+    let [ours, plain] = [ours, plain].map(|answer| answer.counters.unwrap());
+    assert!(ours.segments * 2 < plain.segments, "{ours:?} {plain:?}");
+    let plan = Plan::of(&lattice, 1);
+    assert_eq!(plan.decoder, Decoder::SemiFunnel);
     assert!(plan.explain().contains("segments up to 400"), "{plan}");
 }
 
@@ -500,8 +499,8 @@ fn hostile_arguments_are_refused() {
     let empty =
         SegmentLattice::new(Lattice::new(vec![], &edges).unwrap()).with_scores(usize::MAX, vec![]).unwrap();
     for decoder in decoders() {
-        let answer = decoder.decode(&empty, 1, &mut SegmentScratch::default()).unwrap();
-        assert_eq!((answer.segmentations[0].segments.len(), answer.segmentations[0].score), (0, 0.0));
+        let answer = decoder.decode_segments(&empty, 1, &mut Scratch::default()).unwrap();
+        assert_eq!((answer.paths[0].segments.len(), answer.paths[0].score), (0, 0.0));
     }
     let mut scores = vec![0.0; 12];
     scores[5] = f32::INFINITY;
@@ -517,9 +516,9 @@ fn hostile_arguments_are_refused() {
     assert!(lattice().segmentation_score(&[segment(0, 2, 0)]).is_err());
     assert!(lattice().segmentation_score(&[segment(0, 2, 0), segment(1, 3, 0)]).is_err());
     assert!(lattice().segmentation_score(&[segment(0, 3, 2)]).is_err());
-    let refused = SegmentDecoder::default().decode(&lattice(), 0, &mut SegmentScratch::default());
+    let refused = Decoder::default().decode_segments(&lattice(), 0, &mut Scratch::default());
     assert!(matches!(refused, Err(Error::Argument { .. })));
-    assert!("semi-vitrebi".parse::<SegmentDecoder>().is_err());
+    assert!("semi-vitrebi".parse::<Decoder>().is_err());
 }
 
 /// Where rounding makes two segmentations equal, the larger sum inside comes before the shorter segment.
@@ -530,9 +529,9 @@ fn ties_by_rounding_are_decided_inside() {
     let lattice = lattice.with_durations(vec![0.0, 1.0]).unwrap();
     let lattice = lattice.with_scores(2, vec![1e8f32, 1e8, 0.0, 0.0]).unwrap();
     for decoder in decoders() {
-        let answer = decoder.decode(&lattice, 1, &mut SegmentScratch::default()).unwrap();
-        assert_eq!(answer.segmentations[0].score, 1e8, "{decoder:?}");
-        assert_eq!(answer.segmentations[0].segments, [Segment { start: 0, end: 2, label: 0 }], "{decoder:?}");
+        let answer = decoder.decode_segments(&lattice, 1, &mut Scratch::default()).unwrap();
+        assert_eq!(answer.paths[0].score, 1e8, "{decoder:?}");
+        assert_eq!(answer.paths[0].segments, [Segment { start: 0, end: 2, label: 0 }], "{decoder:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a trace says agrees with the answer, the counters and itself, for every decoder of the catalogue.
 
 use crate::common::Case;
-use kbest_core::decode::{Answers, Beam, CATALOGUE, Fate};
+use kbest_core::decode::{Answers, Beam, Fate, Lattices, catalogue};
 use kbest_core::{Decode, Decoded, Decoder, Edges, Error, Lattice, Scratch};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ proptest! {
         let case = Case::random(seed, MOST.0, MOST.1);
         let edges = case.edges::<f32>();
         let lattice = case.lattice(&edges);
-        for entry in CATALOGUE.iter().filter(|entry| k == 1 || entry.answers != Answers::One) {
+        for entry in catalogue(Lattices::Positions).filter(|entry| k == 1 || entry.answers != Answers::One) {
             check(&lattice, &Decoder::by_name(entry.name).unwrap(), k)?;
         }
         check(&lattice, &Decoder::from(Beam { width: 2 }), k)?;

@@ -8,9 +8,9 @@ use crate::decode::{numbers, one_or_list, with_dtype};
 use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::int32;
-use kbest::segment::{
-    Guarantee, Segment, SegmentDecoder, SegmentLattice, SegmentMarginals, SegmentScratch, segmentations,
-};
+use kbest::Decoder;
+use kbest::decode::Lattices;
+use kbest::segment::{Marginals, Scratch, Segment, SegmentLattice, segmentations};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use parts::{Parts, Value};
 use pyo3::prelude::*;
@@ -181,7 +181,7 @@ pub(crate) fn segments_decode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let call = given(node, edge, lengths, mask, start, end, allowed, dtype).resolve()?;
     let parts = Parts { duration, segment, longest, forced_segments, forbidden_segments };
-    let decoder: SegmentDecoder = decoder.parse().map_err(|failed| error::exception(py, failed))?;
+    let decoder = Decoder::by_name(decoder).map_err(|failed| error::exception(py, failed))?;
     with_dtype!(call.dtype, decoded(py, &call, &parts, k, decoder, threads))
 }
 
@@ -204,16 +204,16 @@ fn decoded<'py, S: Number>(
     call: &Resolved<'_, 'py>,
     parts: &Parts<'_, 'py>,
     k: usize,
-    decoder: SegmentDecoder,
+    decoder: Decoder,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (answers, batch) = each::<S, _>(py, call, parts, threads, |lattice, _| {
-        decoder.decode(lattice, k, &mut SegmentScratch::default())
+        decoder.decode_segments(lattice, k, &mut Scratch::default())
     })?;
     let mut all = Vec::with_capacity(answers.len());
     for answer in answers {
-        let exact = answer.guarantee == Guarantee::Exact;
-        let found = answer.segmentations.into_iter().map(|found| {
+        let exact = answer.exact;
+        let found = answer.paths.into_iter().map(|found| {
             let found = (found.segments, found.score.to_f64());
             Bound::new(py, PySegmentation::new(py, &found, exact, answer.decoder)?)
         });
@@ -374,7 +374,7 @@ fn summed<'py, S: Number>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (sums, batch) = each::<S, _>(py, call, parts, threads, |lattice, _| {
-        let sums = SegmentMarginals::new(lattice)?;
+        let sums = Marginals::new(lattice)?;
         let boundary: Vec<f64> = (0..=lattice.positions()).map(|t| sums.boundary(t)).collect();
         Ok((sums.labels(), boundary, sums.log_partition()))
     })?;
@@ -420,7 +420,7 @@ fn partitions<'py, S: Number>(
     parts: &Parts<'_, 'py>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let work = |lattice: &SegmentLattice<'_, S>, _| Ok(SegmentMarginals::new(lattice)?.log_partition());
+    let work = |lattice: &SegmentLattice<'_, S>, _| Ok(Marginals::new(lattice)?.log_partition());
     let (sums, batch) = each::<S, _>(py, call, parts, threads, work)?;
     numbers(py, sums, batch)
 }

@@ -1,22 +1,20 @@
 //! What the methods of a tagger share.
 
-use super::engine::{Answer, Engine, Known, SharedModel, Sums, check_decoder, of_either};
+use super::model::{Answer, Engine, SharedModel, Sums, check_decoder};
 use super::{Names, PyEvaluation, PyTagger};
 use crate::{error, sequence};
 use kbest::evaluate::Spans;
 use kbest::feature::FeatureSource;
-use kbest::scheme::Spelling;
 use kbest::segment::Segment;
 use kbest::{Error, LabelId, Lattice, Model, Sequence, TaggerOptions};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString};
-use std::sync::Arc;
 
 impl PyTagger {
     /// A tagger with this model.
     pub(crate) fn new(py: Python<'_>, model: SharedModel, options: TaggerOptions) -> PyResult<Self> {
-        let engine = py.detach(|| Engine::new(&model, &options));
+        let engine = py.detach(|| model.clone().engine(&options));
         let engine = engine.map_err(|failed| error::exception(py, failed))?;
         let (idle, names, tags) = (Default::default(), PyOnceLock::new(), model.tags());
         Ok(PyTagger { engine, model, options, tags, idle, names })
@@ -39,7 +37,7 @@ impl PyTagger {
     }
 
     pub(super) fn named_segments(&self, segments: &[Segment]) -> Vec<(usize, usize, String)> {
-        let labels = of_either!(&self.model, model => model.labels());
+        let labels = self.model.labels();
         let name = |part: &Segment| labels.name(part.label).unwrap_or_default().to_owned();
         segments.iter().map(|part| (part.start, part.end, name(part))).collect()
     }
@@ -52,7 +50,7 @@ impl PyTagger {
     }
 
     fn check_dicts(&self, py: Python<'_>, dicts: bool) -> PyResult<()> {
-        match of_either!(&self.model, model => model.extractor().source()) {
+        match self.model.extractor().source() {
             FeatureSource::Items => Ok(()),
             source if dicts => {
                 let got = format!("dicts, for a model with features `{}`", source.name());
@@ -94,11 +92,12 @@ impl PyTagger {
     }
 
     /// Known labels by name, None where any may be.
-    pub(super) fn known(&self, py: Python<'_>, names: Names) -> PyResult<Option<Known>> {
-        let Some(names) = names else { return Ok(None) };
-        let known = self.engine.known(&names).map(Some);
-        known
-            .map_err(|name| error::argument(py, "known", "labels of the model, or None", format!("{name:?}")))
+    pub(super) fn known(&self, py: Python<'_>, names: Names) -> PyResult<Names> {
+        let checked = self.engine.check_known(names.as_deref().unwrap_or_default());
+        checked.map_err(|name| {
+            error::argument(py, "known", "labels of the model, or None", format!("{name:?}"))
+        })?;
+        Ok(names)
     }
 
     /// The `k` best answers.
@@ -113,7 +112,7 @@ impl PyTagger {
         let raise = |failed: Error| error::exception(py, failed);
         check_decoder(&self.model, &self.options, k).map_err(raise)?;
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let find = |engine: &mut Engine| engine.answers(&sequence, known.as_ref(), k, &self.tags);
+        let find = |engine: &mut dyn Engine| engine.answers(&sequence, known.as_deref(), k, &self.tags);
         py.detach(|| self.with(confidences, find)).map_err(raise)
     }
 
@@ -121,7 +120,7 @@ impl PyTagger {
     pub(super) fn sums(&self, tokens: &Bound<'_, PyAny>, known: Names) -> PyResult<Sums> {
         let py = tokens.py();
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let sums = py.detach(|| self.with(false, |engine| engine.sums(&sequence, known.as_ref())));
+        let sums = py.detach(|| self.with(false, |engine| engine.sums(&sequence, known.as_deref())));
         sums.map_err(|failed| error::exception(py, failed))
     }
 
@@ -130,40 +129,38 @@ impl PyTagger {
         &self,
         py: Python<'_>,
         sequence: &Sequence,
-        known: Option<Known>,
+        known: Names,
         ask: impl FnOnce(&Lattice<'_, f32>) -> kbest::Result<R> + Send,
     ) -> PyResult<R> {
-        let known = if let Some(Known::Positions(known)) = known { known } else { Vec::new() };
-        let answer = |engine: &mut Engine| match engine {
-            Engine::Positions(tagger) => ask(&tagger.lattice(sequence, &known)?),
-            Engine::Segments(_) => {
-                Err(Error::argument("model", "one of single positions", "one of segments"))
-            }
+        let answer = |engine: &mut dyn Engine| {
+            let (mut ask, mut answer) = (Some(ask), None);
+            engine.show_lattice(sequence, known.as_deref(), &mut |lattice| {
+                answer = ask.take().map(|ask| ask(lattice)).transpose()?;
+                Ok(())
+            })?;
+            Ok(answer.expect("a lattice that can be made is shown"))
         };
         py.detach(|| self.with(false, answer)).map_err(|failed| error::exception(py, failed))
     }
 
     /// The model of positions that a method needs.
-    pub(super) fn positions(&self, py: Python<'_>, method: &str) -> PyResult<&Arc<Model>> {
-        match &self.model {
-            SharedModel::Positions(model) => Ok(model),
-            SharedModel::Segments(_) => Err(self.unsupported(py, method, "single positions")),
-        }
+    pub(super) fn positions(&self, py: Python<'_>, method: &str) -> PyResult<&Model> {
+        self.model.positions().ok_or_else(|| self.unsupported(py, method, "single positions"))
     }
 
     pub(super) fn unsupported(&self, py: Python<'_>, method: &str, wanted: &str) -> PyErr {
-        let got = if let SharedModel::Positions(_) = self.model { "single positions" } else { "segments" };
+        let got = if self.model.positions().is_some() { "single positions" } else { "segments" };
         error::unsupported(py, method, format!("a model of {wanted}"), format!("one of {got}"))
     }
 
     /// Spans of an answer, without what is outside.
     pub(super) fn spans_of(&self, answer: &Answer) -> Vec<(usize, usize, String)> {
-        match (&self.model, &answer.segments) {
-            (SharedModel::Segments(model), Some(segments)) => {
-                let inside = |part: &&Segment| !model.spelling().is_outside(part.label);
+        match &answer.segments {
+            Some(segments) => {
+                let inside = |part: &&Segment| !self.model.is_outside(part.label);
                 self.named_segments(&segments.iter().filter(inside).copied().collect::<Vec<_>>())
             }
-            _ => {
+            None => {
                 let labels: Vec<&str> = self.tag_names(&answer.tags);
                 let found = Spans::detect(self.tags.names()).unwrap_or(Spans::Runs).find(&labels);
                 found.into_iter().map(|span| (span.start, span.end, span.kind.to_owned())).collect()
@@ -177,13 +174,7 @@ impl PyTagger {
 
     /// An evaluation in which nothing has been counted. Spans are found as `kbest evaluate` finds them.
     fn no_counts(&self) -> PyEvaluation {
-        PyEvaluation::new(match &self.model {
-            SharedModel::Positions(model) => Spans::detect(model.labels().names()),
-            SharedModel::Segments(model) => Some(match model.spelling() {
-                Spelling::Runs(_) => Spans::Runs,
-                Spelling::Tags { tagging, .. } => Spans::Conlleval(tagging.layout),
-            }),
-        })
+        PyEvaluation::new(self.model.spans())
     }
 
     /// Compares tags with the labels of their sequences.
@@ -193,7 +184,7 @@ impl PyTagger {
         sequences: &[Sequence],
         answers: Vec<kbest::Result<Vec<LabelId>>>,
     ) -> PyResult<PyEvaluation> {
-        let extractor = of_either!(&self.model, model => model.extractor());
+        let extractor = self.model.extractor();
         let mut evaluation = self.no_counts();
         for (i, (sequence, answer)) in sequences.iter().zip(answers).enumerate() {
             let gold: Vec<&str> = (0..sequence.len()).filter_map(|t| sequence.label(t)).collect();

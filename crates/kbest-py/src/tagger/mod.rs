@@ -1,17 +1,17 @@
 //! `Tagger`: a model as a Python object.
 //!
 //! The object is immutable. Calls borrow a tagger of the library from a pool (`pool.rs`), so any number of threads may use it at
-//! once, and the memory of a tagger is kept from call to call. `engine.rs` hides whether the model is one of positions or of
+//! once, and the memory of a tagger is kept from call to call. `model.rs` hides whether the model is one of positions or of
 //! segments; `calls.rs` has what the methods share, `evaluation.rs` what `evaluate` returns.
 
 mod calibrated;
 mod calls;
-mod engine;
+mod model;
 mod evaluation;
 mod pool;
 mod tagged_path;
 
-pub(crate) use engine::{Answer, Engine, SharedModel};
+pub(crate) use model::{Answer, SharedModel, share};
 pub(crate) use evaluation::PyEvaluation;
 pub(crate) use tagged_path::TaggedPath;
 
@@ -20,7 +20,7 @@ use crate::error;
 use crate::explain::Seen;
 use crate::options::{self, Keywords};
 use crate::segments::PySegmentMarginals;
-use engine::{check_decoder, of_either};
+use model::{Engine, check_decoder, shared};
 use kbest::model::AnyModel;
 use kbest::{LabelSet, TaggerOptions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -44,11 +44,11 @@ use std::sync::Mutex;
 /// ['DET', 'NOUN']
 #[pyclass(frozen, name = "Tagger", module = "kbest")]
 pub(crate) struct PyTagger {
-    engine: Engine,
+    engine: Box<dyn Engine>,
     model: SharedModel,
     options: TaggerOptions,
     tags: LabelSet,                       // what positions can be labelled with
-    idle: [Mutex<Vec<Engine>>; 2],        // without and with confidences
+    idle: [Mutex<Vec<Box<dyn Engine>>>; 2],        // without and with confidences
     names: PyOnceLock<Vec<Py<PyString>>>, // of the tags
 }
 
@@ -81,7 +81,7 @@ impl PyTagger {
     fn load(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let options = tagger_options(py, "Tagger.load", TaggerOptions::default(), options)?;
         let model = py.detach(|| AnyModel::load(&path)).map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), options)
+        Self::new(py, shared(model), options)
     }
 
     /// A model from the bytes of its file; options as for load.
@@ -90,7 +90,7 @@ impl PyTagger {
     fn from_bytes(py: Python<'_>, data: &[u8], options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let options = tagger_options(py, "Tagger.from_bytes", TaggerOptions::default(), options)?;
         let model = AnyModel::from_bytes(data, "<bytes>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), options)
+        Self::new(py, shared(model), options)
     }
 
     /// A tagger with the model of this one and other options, as for load. What is not given stays as it is; `constraints=[]`
@@ -108,7 +108,7 @@ impl PyTagger {
 
     /// Writes the model to a file, as `kbest train` does.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let save = || of_either!(&self.model, model => model.save(&path));
+        let save = || self.model.save(&path);
         py.detach(save).map_err(|failed| error::exception(py, failed))
     }
 
@@ -120,7 +120,7 @@ impl PyTagger {
 
     /// The bytes that `save` would write.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| of_either!(&self.model, model => model.to_bytes()));
+        let bytes = py.detach(|| self.model.to_bytes());
         let bytes = bytes.map_err(|failed| error::exception(py, failed))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -134,7 +134,7 @@ impl PyTagger {
     fn _restore(py: Python<'_>, data: &[u8], options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = tagger_options(py, "Tagger._restore", TaggerOptions::default(), Some(options))?;
         let model = AnyModel::from_bytes(data, "<pickle>").map_err(|failed| error::exception(py, failed))?;
-        Self::new(py, model.into(), options)
+        Self::new(py, shared(model), options)
     }
 
     /// The options that were given, as keywords.
@@ -146,7 +146,7 @@ impl PyTagger {
     /// Names of the model's labels, which are the columns of `marginals`; for models of segments the names of segments.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        of_either!(&self.model, model => PyTuple::new(py, model.labels().names()))
+        PyTuple::new(py, self.model.labels().names())
     }
 
     /// What positions can be labelled with: the labels, or for models of segments the tags that spell them, such as B-PER.
@@ -158,10 +158,7 @@ impl PyTagger {
     /// "positions" or "segments".
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.model {
-            SharedModel::Positions(_) => "positions",
-            SharedModel::Segments(_) => "segments",
-        }
+        self.model.kind()
     }
 
     /// The constraints it obeys.
@@ -180,14 +177,14 @@ impl PyTagger {
     /// by "+".
     #[getter]
     fn features(&self) -> String {
-        of_either!(&self.model, model => model.extractor().source().name().into_owned())
+        self.model.extractor().source().name().into_owned()
     }
 
     /// Where the model comes from: algorithm, epochs, program.
     #[getter]
     fn about<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let about = PyDict::new(py);
-        for (name, value) in of_either!(&self.model, model => model.about()) {
+        for (name, value) in self.model.about() {
             about.set_item(name, value)?;
         }
         Ok(about)
@@ -196,7 +193,7 @@ impl PyTagger {
     /// How scores become probabilities: the temperature, and the points of a curve; None if the model is not calibrated.
     #[getter]
     fn calibration(&self) -> Option<(f64, Vec<(f64, f64)>)> {
-        let calibration = of_either!(&self.model, model => model.calibration());
+        let calibration = self.model.calibration();
         calibration.map(|how| (how.temperature(), how.curve().to_vec()))
     }
 
@@ -220,7 +217,7 @@ impl PyTagger {
     }
 
     fn __repr__(&self) -> String {
-        let labels = of_either!(&self.model, model => model.labels().len());
+        let labels = self.model.labels().len();
         format!("Tagger(kind={:?}, labels={labels}, features={:?})", self.kind(), self.features())
     }
 
@@ -283,7 +280,7 @@ impl PyTagger {
         known: Names,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let sums = self.sums(tokens, known)?;
-        let labels = of_either!(&self.model, model => model.labels().len());
+        let labels = self.model.labels().len();
         let positions = sums.node.len() / labels;
         PyArray1::from_vec(py, sums.node).reshape([positions, labels])
     }
@@ -442,7 +439,7 @@ impl PyTagger {
         self.positions(py, "explain")?;
         let decoder = crate::decode::named_decoder(py, &self.options.decoder, k)?;
         let (sequence, known) = (self.sequence(tokens)?, self.known(py, known)?);
-        let marginals = self.with(false, |engine| engine.sums(&sequence, known.as_ref()));
+        let marginals = self.with(false, |engine| engine.sums(&sequence, known.as_deref()));
         let marginals = marginals.map_err(|failed| error::exception(py, failed))?.node;
         let seen = self.on_lattice(py, &sequence, known, |lattice| Seen::of(lattice, &decoder, k))?;
         seen.with_marginals(marginals).into_python(py)

@@ -1,18 +1,18 @@
 //! Taggers of the library for any number of threads: idle ones are kept with their memory.
 
 use super::PyTagger;
-use super::engine::Engine;
+use super::model::Engine;
 use kbest::train::MOST_THREADS;
 use kbest::{LabelId, Sequence, pipeline};
 use std::sync::PoisonError;
 
 impl PyTagger {
     /// Runs with a tagger of the library.
-    pub(crate) fn with<R>(&self, confidences: bool, run: impl FnOnce(&mut Engine) -> R) -> R {
+    pub(crate) fn with<R>(&self, confidences: bool, run: impl FnOnce(&mut dyn Engine) -> R) -> R {
         let idle = &self.idle[usize::from(confidences)];
         let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut engine = waiting.unwrap_or_else(|| self.engine.another(confidences));
-        let result = run(&mut engine);
+        let result = run(&mut *engine);
         idle.lock().unwrap_or_else(PoisonError::into_inner).push(engine);
         result
     }
@@ -28,7 +28,7 @@ impl PyTagger {
         count: usize,
         threads: usize,
         confidences: bool,
-        work: impl Fn(&mut Engine, usize) -> R + Sync,
+        work: impl Fn(&mut dyn Engine, usize) -> R + Sync,
     ) -> Vec<R> {
         /// Indices that a thread takes at once.
         const CHUNK: usize = 16;

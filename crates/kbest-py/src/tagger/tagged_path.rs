@@ -1,7 +1,7 @@
 //! `TaggedPath`: one of the answers of a tagger.
 
 use super::PyTagger;
-use super::engine::Answer;
+use super::model::Answer;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;

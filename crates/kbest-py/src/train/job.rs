@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::epoch::Epoch;
 use crate::error;
-use crate::tagger::{Engine, SharedModel};
+use crate::tagger::{SharedModel, share};
 use kbest::model::{AnyModel, WholeFile};
 use kbest::text::{Format, TextFormat};
 use kbest::train::{
@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
         key: u64,
     ) -> Result<SharedModel, Halt> {
         let kept = self.kept(|| key);
-        self.learn(trainer, text, None, kept, SharedModel::positions, |model: Model| Ok(model.pruned(0.0)?.0))
+        self.learn(trainer, text, None, kept, share, |model: Model| Ok(model.pruned(0.0)?.0))
     }
 
     /// Trains, calling back after each epoch.
@@ -96,7 +96,7 @@ impl<'a> Job<'a> {
         let text = text.unwrap_or(usual);
         if self.recipe.algorithm.is_unsupervised() {
             let mut trainer = self.recipe.unsupervised(&sequences)?;
-            return self.learn(&mut trainer, text, None, None, SharedModel::positions, Ok);
+            return self.learn(&mut trainer, text, None, None, share, Ok);
         }
         let source = self.recipe.feature_source(template, &sequences, is_items)?;
         if let Some(options) = &self.segments {
@@ -107,14 +107,14 @@ impl<'a> Job<'a> {
             let data = Arc::new(data);
             let mut trainer = self.recipe.segment_trainer(&data)?;
             let kept = self.kept(|| fingerprint(&*data, &depends_on));
-            return self.learn(&mut *trainer, text, dev, kept, SharedModel::segments, Ok);
+            return self.learn(&mut *trainer, text, dev, kept, share, Ok);
         }
         let data = TrainingSet::new(&sequences, source, self.recipe.min_frequency)?;
         let data = Arc::new(self.recipe.with_agreement(data)?);
         drop(sequences);
         let mut trainer = self.recipe.trainer(&data)?;
         let kept = self.kept(|| fingerprint(&*data, &self.depends_on(dev)));
-        self.learn(&mut *trainer, text, dev, kept, SharedModel::positions, |model: Model| {
+        self.learn(&mut *trainer, text, dev, kept, share, |model: Model| {
             // Features without weights cost memory and time and change no score.
             let keeps = self.recipe.keep_features || model.voters().is_some() || model.support().is_some();
             Ok(match self.recipe.prune {
@@ -136,7 +136,7 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         match trainer.model() {
-            Ok(model) => Engine::new(&share(model), self.tagging).map(|_| ()),
+            Ok(model) => share(model).engine(self.tagging).map(|_| ()),
             Err(_) => Ok(()),
         }
     }

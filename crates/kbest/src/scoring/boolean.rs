@@ -8,10 +8,10 @@ use super::{Constrain, Members, Scorer};
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation};
 use crate::model::{BooleanModel, Voters};
-use kbest_core::Result;
 use kbest_core::lattice::{Edges, Lattice};
 use kbest_core::marginal::Calibration;
 use kbest_core::simd::Float;
+use kbest_core::{Decoder, Positions, Result};
 use std::sync::Arc;
 
 /// Scores of one observation.
@@ -47,6 +47,7 @@ impl<S: Float> BooleanMemory<S> {
 }
 
 impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
+    type Structure = Positions;
     type Input = Observation<O>;
     type Memory = BooleanMemory;
 
@@ -74,6 +75,8 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
         None
     }
 
+    fn prepare_for(&self, _: &Decoder, _: &mut BooleanMemory) {}
+
     fn lattice<'a>(
         &'a self,
         input: &Observation<O>,
@@ -86,7 +89,7 @@ impl<O: ?Sized + Send + Sync + 'static> Scorer for BooleanModel<O> {
         &'a self,
         input: &Observation<O>,
         constrain: &'a Constrain<'a>,
-    ) -> Result<Option<Box<dyn Members + 'a>>> {
+    ) -> Result<Option<Box<dyn Members<Positions> + 'a>>> {
         let Some(voters) = self.voters() else { return Ok(None) };
         Ok(Some(Box::new(BooleanMembers::new(self, voters, input, constrain)?)))
     }
@@ -188,7 +191,7 @@ fn changes_seen<O: ?Sized + Send + Sync + 'static>(
     changes
 }
 
-impl<O: ?Sized + Send + Sync + 'static> Members for BooleanMembers<'_, O> {
+impl<O: ?Sized + Send + Sync + 'static> Members<Positions> for BooleanMembers<'_, O> {
     fn votes(&self) -> &[u32] {
         self.voters.votes()
     }

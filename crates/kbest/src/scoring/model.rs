@@ -7,9 +7,9 @@ use super::{Constrain, Members, Scorer};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::model::{LabelParts, Model};
 use crate::sequence::Sequence;
-use kbest_core::Result;
 use kbest_core::lattice::{Edges, Lattice};
 use kbest_core::marginal::Calibration;
+use kbest_core::{Decoder, Positions, Result};
 
 /// Features and scores of one sequence.
 #[derive(Debug, Default)]
@@ -41,6 +41,7 @@ pub fn model_lattice<'a>(
 }
 
 impl Scorer for Model {
+    type Structure = Positions;
     type Input = Sequence;
     type Memory = ModelMemory;
 
@@ -68,6 +69,8 @@ impl Scorer for Model {
         self.calibration()
     }
 
+    fn prepare_for(&self, _: &Decoder, _: &mut ModelMemory) {}
+
     fn lattice<'a>(&'a self, input: &Sequence, memory: &'a mut ModelMemory) -> Result<Lattice<'a, f32>> {
         self.extractor().extract(input, &mut memory.features)?;
         let lattice = model_lattice(self, &memory.features, &mut memory.scores);
@@ -79,7 +82,7 @@ impl Scorer for Model {
         &'a self,
         input: &Sequence,
         constrain: &'a Constrain<'a>,
-    ) -> Result<Option<Box<dyn Members + 'a>>> {
+    ) -> Result<Option<Box<dyn Members<Positions> + 'a>>> {
         let Some(voters) = self.voters() else { return Ok(None) };
         let mut features = FeatureBuffer::new();
         self.extractor().extract(input, &mut features)?;

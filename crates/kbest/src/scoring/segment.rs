@@ -5,6 +5,7 @@
 //! the first question for that segment, for all labels at once, and remembered for the sequence.
 
 use super::rows::{self, RowWeights};
+use super::{Constrain, Members, Scorer};
 use crate::feature::segment::{Glance, Hints, SegmentMemory};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::model::{BoundedMemory, LabelParts, SegmentModel};
@@ -12,9 +13,12 @@ use crate::sequence::Sequence;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use kbest_core::lattice::Edges;
-use kbest_core::segment::{BoundMemory, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores};
+use kbest_core::marginal::Calibration;
+use kbest_core::segment::{
+    BoundMemory, Estimate, LearnedBound, LearnedEstimate, SegmentLattice, SegmentScores,
+};
 use kbest_core::simd::{Float, Loop, run};
-use kbest_core::{Error, Result};
+use kbest_core::{Decoder, Error, Result, Segments};
 use std::sync::{Mutex, PoisonError};
 
 /// Scores of the positions of one sequence: every position of a segment, its first, its last.
@@ -87,6 +91,7 @@ pub struct SegmentModelMemory {
     scores: PlaceScores,
     asked: Mutex<AskedSegments>,
     glance: Glance,
+    bounded: bool, // lattices carry the estimate of the model's learned bound
     bound: BoundMemory,
     estimate: LearnedEstimate,
 }
@@ -166,33 +171,6 @@ impl SegmentScores<f32> for OwnScores<'_> {
 }
 
 impl SegmentModel {
-    /// The lattice of a sequence. Its segments' own features are computed when a decoder asks for them.
-    ///
-    /// # Errors
-    /// Errors of extraction; [`crate::Error::IllegalScore`] if weights add up to infinity.
-    pub fn lattice<'a>(
-        &'a self,
-        sequence: &Sequence,
-        memory: &'a mut SegmentModelMemory,
-    ) -> Result<SegmentLattice<'a, f32>> {
-        self.lattice_with(sequence, memory, None)
-    }
-
-    /// The same, with the estimate of the model's learned bound.
-    ///
-    /// # Errors
-    /// As [`SegmentModel::lattice`]; [`Error::Argument`] if the model has none.
-    pub fn bounded_lattice<'a>(
-        &'a self,
-        sequence: &Sequence,
-        memory: &'a mut SegmentModelMemory,
-    ) -> Result<SegmentLattice<'a, f32>> {
-        let bound = self.bound().ok_or_else(|| {
-            Error::argument("learned bound", "a model with one (see `kbest learn-bound`)", "a model without")
-        })?;
-        self.lattice_with(sequence, memory, Some(bound))
-    }
-
     fn lattice_with<'a>(
         &'a self,
         sequence: &Sequence,
@@ -274,6 +252,64 @@ impl kbest_core::segment::BoundSource<f32> for Unlabelled<'_> {
     }
 }
 
+impl Scorer for SegmentModel {
+    type Structure = Segments;
+    type Input = Sequence;
+    type Memory = SegmentModelMemory;
+
+    fn labels(&self) -> usize {
+        self.labels().len()
+    }
+
+    fn positions(input: &Sequence) -> usize {
+        input.len()
+    }
+
+    fn shared_edges(&self) -> Option<&Edges<f32>> {
+        (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
+    }
+
+    fn start(&self) -> Option<&[f32]> {
+        Some(self.start())
+    }
+
+    fn end(&self) -> Option<&[f32]> {
+        Some(self.end())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.calibration()
+    }
+
+    fn prepare_for(&self, decoder: &Decoder, memory: &mut SegmentModelMemory) {
+        memory.bounded = *decoder == Decoder::SemiAstar(Estimate::Learned);
+    }
+
+    /// Segments' own features are computed when a decoder asks for them.
+    fn lattice<'a>(
+        &'a self,
+        sequence: &Sequence,
+        memory: &'a mut SegmentModelMemory,
+    ) -> Result<SegmentLattice<'a, f32>> {
+        let bound = match memory.bounded {
+            false => None,
+            true => Some(self.bound().ok_or_else(|| {
+                let expected = "a model with a learned bound (see `kbest learn-bound`)";
+                Error::argument("decoder semi-astar:learned", expected, "one without")
+            })?),
+        };
+        self.lattice_with(sequence, memory, bound)
+    }
+
+    fn members<'a>(
+        &'a self,
+        _: &Sequence,
+        _: &'a Constrain<'a>,
+    ) -> Result<Option<Box<dyn Members<Segments> + 'a>>> {
+        Ok(None)
+    }
+}
+
 impl RowWeights for SegmentModel {
     fn labels(&self) -> usize {
         self.labels().len()
@@ -294,7 +330,7 @@ impl RowWeights for SegmentModel {
     }
 
     fn shared_edges(&self) -> Option<&Edges<f32>> {
-        (!self.extractor().source().has_observed_edges()).then(|| self.shared_edges())
+        Scorer::shared_edges(self)
     }
 
     fn observed_edges(&self, features: &[FeatureId]) -> Result<Edges<f32>> {

@@ -2,13 +2,11 @@
 //!
 //! A new option is a row here, and a line in the functions below that hand it to taggers.
 
-use super::{SegmentTagger, Tagger};
-use crate::model::{Model, SegmentModel};
+use super::Tagger;
 use crate::options::{Kind, options};
-use kbest_core::decode::Decoder;
-use kbest_core::segment::SegmentDecoder;
-use kbest_core::transition::Transitions;
-use kbest_core::{Error, Result};
+use crate::scoring::TextModel;
+use kbest_core::decode::{Decoder, Lattices};
+use kbest_core::{Result, Structure};
 use std::sync::Arc;
 
 const TAGGING: &str = "Tagging";
@@ -28,45 +26,19 @@ impl TaggerOptions {
     /// A tagger that does what was asked for.
     ///
     /// # Errors
-    /// Those of [`TaggerOptions::decoder`] and [`Transitions::from_rules`].
-    pub fn tagger(&self, model: &Arc<Model>) -> Result<Tagger> {
-        let tagger = Tagger::new(model.clone()).with_decoder(self.decoder()?);
-        match Transitions::from_rules(&self.constraints, model.labels())? {
-            Some(transitions) => tagger.with_transitions(&transitions),
-            None => Ok(tagger),
-        }
+    /// Those of [`TaggerOptions::decoder`] and [`Tagger::with_rules`].
+    pub fn tagger<M: TextModel>(&self, model: &Arc<M>) -> Result<Tagger<M>> {
+        let decoder = self.decoder(M::Structure::LATTICES, 1)?;
+        Tagger::new(model.clone()).with_decoder(decoder).with_rules(&self.constraints)
     }
 
-    /// A tagger of segments that does what was asked for.
+    /// The decoder, if it reads these lattices and can find the `k` best answers.
     ///
     /// # Errors
-    /// Those of [`TaggerOptions::segment_decoder`] and [`SegmentTagger::with_rules`].
-    pub fn segment_tagger(&self, model: &Arc<SegmentModel>) -> Result<SegmentTagger> {
-        let tagger = SegmentTagger::new(model.clone()).with_decoder(self.segment_decoder()?);
-        tagger.with_rules(&self.constraints)
-    }
-
-    /// The decoder for a model of single positions.
-    ///
-    /// # Errors
-    /// [`Error::UnknownName`], [`Error::Argument`] for one of segments.
-    pub fn decoder(&self) -> Result<Decoder> {
-        if self.decoder.starts_with("semi-") {
-            let expected = format!("a model or scores of segments for `{}`", self.decoder);
-            return Err(Error::argument("decoder", expected, "single positions"));
-        }
-        Decoder::by_name(&self.decoder)
-    }
-
-    /// The decoder for a model of segments.
-    ///
-    /// # Errors
-    /// [`Error::UnknownName`], [`Error::Argument`] for one of single positions.
-    pub fn segment_decoder(&self) -> Result<SegmentDecoder> {
-        if self.decoder != "auto" && Decoder::by_name(&self.decoder).is_ok() {
-            let expected = "a decoder of segments (auto, semi-...), because the model is one of segments";
-            return Err(Error::argument("decoder", expected, &self.decoder));
-        }
-        self.decoder.parse()
+    /// [`UnknownName`](kbest_core::Error::UnknownName), [`Unsupported`](kbest_core::Error::Unsupported).
+    pub fn decoder(&self, lattices: Lattices, k: usize) -> Result<Decoder> {
+        let decoder = Decoder::by_name(&self.decoder)?;
+        decoder.supports_on(lattices, k)?;
+        Ok(decoder)
     }
 }

@@ -3,11 +3,11 @@
 use super::{Tagged, Tagger};
 use crate::scoring::Scorer;
 use crate::sequence::Sequence;
-use kbest_core::Result;
 use kbest_core::pipeline::{InOrder, in_order};
+use kbest_core::{Positions, Result};
 
 /// The answers of [`Tagger::par_tag`]: each sequence is returned with its answer.
-pub type ParTag<I, X = Sequence> = InOrder<I, Result<(X, Tagged)>>;
+pub type ParTag<I, X = Sequence, St = Positions> = InOrder<I, Result<(X, Tagged<St>)>>;
 
 impl<M: Scorer<Input: Send> + 'static> Tagger<M> {
     /// Tags sequences on this many threads (0: all cores); the answers come in the order of the sequences.
@@ -38,7 +38,12 @@ impl<M: Scorer<Input: Send> + 'static> Tagger<M> {
     /// assert_eq!(lengths, [2, 1]);
     /// # Ok::<(), kbest::Error>(())
     /// ```
-    pub fn par_tag<I>(&self, sequences: I, k: usize, threads: usize) -> ParTag<I::IntoIter, M::Input>
+    pub fn par_tag<I>(
+        &self,
+        sequences: I,
+        k: usize,
+        threads: usize,
+    ) -> ParTag<I::IntoIter, M::Input, M::Structure>
     where
         I: IntoIterator<Item = Result<M::Input>>,
     {

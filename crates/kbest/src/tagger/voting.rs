@@ -9,11 +9,10 @@ use super::limits::Limits;
 use crate::scoring::{Members, Scorer};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use kbest_core::LabelId;
-use kbest_core::decode::{Decode, Decoded, Decoder, Scratch};
+use kbest_core::decode::{Decoded, Decoder};
 use kbest_core::lattice::Edges;
 use kbest_core::pipeline::map;
-use kbest_core::{Error, Result};
+use kbest_core::{Error, Result, Structure};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -22,20 +21,20 @@ const MEMBERS_PER_THREAD: usize = 64;
 
 /// The paths chosen by members, in the order they were first chosen, with their votes.
 #[derive(Debug)]
-struct Ballots {
-    numbers: HashMap<Vec<LabelId>, usize, FixedState>,
+struct Ballots<St: Structure> {
+    numbers: HashMap<Vec<St::Part>, usize, FixedState>,
     votes: Vec<u64>,
     exact: bool,           // whether every search was
     decoder: &'static str, // of the last search
 }
 
-impl Ballots {
+impl<St: Structure> Ballots<St> {
     fn new() -> Self {
         Ballots { numbers: HashMap::default(), votes: Vec::new(), exact: true, decoder: "" }
     }
 
     /// The number of a path.
-    fn number(&mut self, path: &[LabelId]) -> usize {
+    fn number(&mut self, path: &[St::Part]) -> usize {
         if let Some(&number) = self.numbers.get(path) {
             return number;
         }
@@ -45,7 +44,7 @@ impl Ballots {
     }
 
     /// Adds the votes of later members.
-    fn join(&mut self, later: Ballots) {
+    fn join(&mut self, later: Self) {
         let mut paths: Vec<_> = later.numbers.into_iter().collect();
         paths.sort_unstable_by_key(|&(_, number)| number);
         for ((path, _), votes) in paths.into_iter().zip(later.votes) {
@@ -58,30 +57,30 @@ impl Ballots {
 
     /// The `k` paths with the most votes, ties in the order they were first chosen; their scores are their shares of
     /// all votes.
-    fn winners(self, k: usize) -> Decoded<f32> {
+    fn winners(self, k: usize) -> Decoded<f32, St::Path<f32>> {
         let all = self.votes.iter().sum::<u64>().max(1) as f64;
         let mut paths: Vec<_> = self.numbers.into_iter().collect();
         paths.sort_unstable_by_key(|&(_, number)| (Reverse(self.votes[number]), number));
         let mut answer = Decoded::default();
         (answer.exact, answer.decoder) = (self.exact, self.decoder);
-        for (labels, number) in paths.iter().take(k) {
-            let share = self.votes[*number] as f64 / all;
-            answer.push_path(labels.len(), share as f32).copy_from_slice(labels);
+        for (parts, number) in paths.into_iter().take(k) {
+            let share = self.votes[number] as f64 / all;
+            answer.paths.push(St::path(parts, share as f32));
         }
         answer
     }
 }
 
 /// Votes on the paths of an input; `None` if the scorer is not an ensemble.
-pub(super) fn vote<M: Scorer>(
+pub(super) fn vote<M: Scorer<Structure = St>, St: Structure>(
     scorer: &M,
     input: &M::Input,
-    limits: Limits<'_>,
+    limits: Limits<'_, St>,
     k: usize,
     decoder: &Decoder,
     threads: usize,
-    scratch: &mut Scratch<f32>,
-) -> Result<Option<Decoded<f32>>> {
+    scratch: &mut St::Scratch<f32>,
+) -> Result<Option<Decoded<f32, St::Path<f32>>>> {
     let constrain = |edges: Edges<f32>| limits.constrain(edges);
     let Some(members) = scorer.members(input, &constrain)? else { return Ok(None) };
     if k == 0 {
@@ -95,7 +94,7 @@ pub(super) fn vote<M: Scorer>(
     }
     let parts = map(runs, runs, || {
         |i| match scorer.members(input, &constrain)? {
-            Some(members) => collect(members, run(i), limits, decoder, &mut Scratch::new()),
+            Some(members) => collect(members, run(i), limits, decoder, &mut St::Scratch::default()),
             None => Ok(Ballots::new()), // an ensemble stays one
         }
     });
@@ -108,13 +107,13 @@ pub(super) fn vote<M: Scorer>(
 }
 
 /// The votes of a run of members. A member without a vote is not asked.
-fn collect(
-    mut members: Box<dyn Members + '_>,
+fn collect<St: Structure>(
+    mut members: Box<dyn Members<St> + '_>,
     run: Range<usize>,
-    limits: Limits<'_>,
+    limits: Limits<'_, St>,
     decoder: &Decoder,
-    scratch: &mut Scratch<f32>,
-) -> Result<Ballots> {
+    scratch: &mut St::Scratch<f32>,
+) -> Result<Ballots<St>> {
     let (mut ballots, mut answer) = (Ballots::new(), Decoded::default());
     let mut choice = None;
     for member in run {
@@ -129,10 +128,10 @@ fn collect(
             Some(number) => number,
             None => {
                 let lattice = limits.limit_member(members.lattice()?)?;
-                decoder.decode_into(&lattice, 1, scratch, &mut answer)?;
+                St::decode_into(decoder, &lattice, 1, scratch, &mut answer)?;
                 ballots.exact &= answer.exact;
                 ballots.decoder = answer.decoder;
-                ballots.number(&answer.best().labels)
+                ballots.number(answer.best().as_ref())
             }
         };
         choice = Some(number);

@@ -31,7 +31,6 @@
 
 use super::change::{Change, merge};
 use super::family::{Differentiable, Family, Layout, Scope, Tally, judged};
-use super::structure::Positions;
 use super::{Averaging, Update};
 use crate::feature::FeatureId;
 use crate::feature::boolean::{BooleanFeatures, EdgeBound, Observation, TransitionTable};
@@ -39,6 +38,7 @@ use crate::model::{BooleanModel, Voters, VotersBuilder};
 use crate::scoring::BooleanMemory;
 use crate::state::{StateReader, StateWriter};
 use kbest_core::LabelId;
+use kbest_core::Positions;
 use kbest_core::lattice::{Edges, Lattice};
 use kbest_core::marginal::MarginalScratch;
 use kbest_core::{Error, Result};

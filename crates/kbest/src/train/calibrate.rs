@@ -1,6 +1,6 @@
 //! Learning how scores become probabilities that mean what they say.
 //!
-//! **What.** [`calibrate`] and [`calibrate_segments`] label data that the model was not trained on and fit a [`Calibration`]:
+//! **What.** [`calibrate`] labels data that the model was not trained on and fits a [`Calibration`]:
 //! the temperature under which the chosen labels (or segments) are right as often as they are probable, by likelihood; then,
 //! if it does better on held-out folds of the data (by Brier score), a rising curve from probabilities to shares of right
 //! answers. **Why.** A perceptron's scores are not logarithms of probabilities: most of its probabilities are near 1. A CRF
@@ -17,9 +17,9 @@
 //! Elkan (2002) and Ayer et al. (1955, pool adjacent violators) for the curve.
 
 use crate::evaluate::Reliability;
-use crate::model::{Model, SegmentModel};
+use crate::scoring::TextModel;
 use crate::sequence::Sequence;
-use crate::tagger::{SegmentTagger, Tagger};
+use crate::tagger::Tagger;
 use kbest_core::marginal::Calibration;
 use kbest_core::pipeline::map;
 use kbest_core::{Error, Result};
@@ -65,13 +65,14 @@ struct Sample {
 /// Called after each temperature that is tried.
 pub type OnTemperature<'a> = &'a mut dyn FnMut(f64);
 
-/// Fits a calibration of the labels of positions, on this many threads. A label that the model does not know counts as one that
-/// it gets wrong.
+/// Fits a calibration, on this many threads. What is right or wrong are the labels of positions, or segments: these are right if
+/// a segment with the same label begins and ends where they do. A label that the model does not know counts as one that it gets
+/// wrong.
 ///
 /// # Errors
 /// [`Error::Argument`] if there is not one position; errors of tagging.
-pub fn calibrate(
-    model: &Arc<Model>,
+pub fn calibrate<M: TextModel>(
+    model: &Arc<M>,
     sequences: &[Sequence],
     threads: usize,
     on_temperature: OnTemperature<'_>,
@@ -82,51 +83,10 @@ pub fn calibrate(
         Ok(move || {
             let mut tagger = tagger.another();
             move |sequence: &Sequence| {
-                let model = tagger.model().clone();
                 let tagged = tagger.tag(sequence, 1)?;
-                let labels = tagged.decoded.best().labels.iter().enumerate();
-                Ok(labels
-                    .zip(&tagged.confidences[0])
-                    .map(|((t, &y), &sure)| Sample {
-                        sure,
-                        right: model.labels().name(y) == sequence.label(t),
-                    })
-                    .collect())
-            }
-        })
-    })
-}
-
-/// The same for a model of segments: an answer is a segment, and right if a segment with its label begins and ends where it does.
-///
-/// # Errors
-/// As for [`calibrate`].
-pub fn calibrate_segments(
-    model: &Arc<SegmentModel>,
-    sequences: &[Sequence],
-    threads: usize,
-    on_temperature: OnTemperature<'_>,
-) -> Result<Calibrated> {
-    fit(sequences, threads, on_temperature, |temperature| {
-        let calibration = Calibration::new(temperature, Vec::new())?;
-        let tagger =
-            SegmentTagger::new(model.clone()).with_calibration(Some(calibration)).with_confidences(true);
-        Ok(move || {
-            let mut tagger = tagger.another();
-            move |sequence: &Sequence| {
-                let model = tagger.model().clone();
-                let gold: Vec<&str> =
-                    (0..sequence.len()).map(|t| sequence.label(t).unwrap_or_default()).collect();
-                let gold = model.spelling().read(&gold);
-                let tagged = tagger.tag(sequence, 1)?;
-                let is_right = |part: &kbest_core::segment::Segment| {
-                    let name = model.labels().name(part.label).unwrap_or_default();
-                    gold.iter().any(|(start, end, label)| {
-                        (*start, *end, label.as_str()) == (part.start, part.end, name)
-                    })
-                };
-                let parts = tagged.best().iter().zip(tagged.confidences.first().into_iter().flatten());
-                Ok(parts.map(|(part, &sure)| Sample { sure, right: is_right(part) }).collect())
+                let right = model.right(tagged.decoded.best().as_ref(), sequence);
+                let answers = tagged.confidences[0].iter().zip(right);
+                Ok(answers.map(|(&sure, right)| Sample { sure, right }).collect())
             }
         })
     })

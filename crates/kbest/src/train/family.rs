@@ -23,12 +23,12 @@
 //! and through a CRF: `Differentiable::point` once per step, then for each example `Differentiable::expect` (lattice,
 //! marginals, expected counts), minus `Differentiable::add_gold`.
 
-use super::structure::Structure;
 use super::{Averaging, Change, Update};
 use crate::model::{Voters, VotersBuilder};
 use crate::state::{StateReader, StateWriter};
 use kbest_core::LabelId;
 use kbest_core::Result;
+use kbest_core::Structure;
 use kbest_core::lattice::Lattice;
 use kbest_core::marginal::{MarginalScratch, Marginals, marginals};
 use std::fmt;
@@ -77,7 +77,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         weights: &'a Self::Weights,
         example: usize,
         memory: &'a mut Self::Memory,
-    ) -> Result<<Self::Structure as Structure>::Lattice<'a>>;
+    ) -> Result<<Self::Structure as Structure>::Lattice<'a, f32>>;
 
     /// Writes the features of the right answer, minus those of another, as far as the other reaches, into `changes`.
     /// A parameter may occur several times.

@@ -57,13 +57,12 @@ mod rows;
 mod schedule;
 mod segments;
 pub mod shards;
-mod structure;
 
 pub use baum_welch::{BaumWelch, BaumWelchOptions};
 pub use boolean::{
     BooleanExample, BooleanPoint, BooleanSums, BooleanTrainingSet, BooleanWeights, FlatLayout,
 };
-pub use calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
+pub use calibrate::{Calibrated, OnTemperature, calibrate};
 pub use change::Change;
 pub use checkpoint::{
     Distinguished, Mark, fingerprint, fingerprint_of_sequences, is_checkpoint, load_checkpoint,
@@ -78,15 +77,11 @@ pub use perceptron::{Averaging, Perceptron, PerceptronOptions, Update};
 pub use product::Product;
 pub use recipe::{Algorithm, AnySegmentTrainer, AnyTrainer, Loss, MOST_THREADS, Recipe};
 pub use rows::{Example, GrowingWeights, RowLayout, RowParameter, RowPoint, RowSums, TrainingSet};
-pub use schedule::{
-    End, EpochEnd, HeldOut, Measure, OnHeldOut, Schedule, Standing, accuracy, held_out, segment_accuracy,
-    segment_held_out,
-};
+pub use schedule::{End, EpochEnd, HeldOut, Measure, OnHeldOut, Schedule, Standing, accuracy, held_out};
 pub use segments::{
     SegmentExample, SegmentFamilyMemory, SegmentLayout, SegmentOptions, SegmentParameter, SegmentPoint,
     SegmentSums, SegmentTrainingSet, SegmentWeights, SegmentsFrom, SpanFeatures,
 };
-pub use structure::{PositionScratch, Positions, Segments, Structure};
 
 use crate::state::{StateReader, StateWriter};
 use kbest_core::Result;

@@ -1,9 +1,10 @@
 //! What training yields: a model of positions or of segments.
 
-use super::calibrate::{Calibrated, OnTemperature, calibrate, calibrate_segments};
-use super::{HeldOut, Measure, held_out, segment_held_out};
+use super::calibrate::{Calibrated, OnTemperature, calibrate};
+use super::{HeldOut, Measure, held_out};
 use crate::evaluate::Spans;
 use crate::model::{Model, SegmentModel};
+use crate::scoring::TextModel;
 use crate::sequence::Sequence;
 use crate::text::TextFormat;
 use kbest_core::Result;
@@ -97,7 +98,7 @@ impl Product for Model {
     /// Labels that follow no scheme have spans only if these are asked for: runs of one label.
     fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, by: Measure) -> Result<HeldOut> {
         let runs = (by == Measure::SpanF1).then_some(Spans::Runs);
-        held_out(model, sequences, threads, Spans::detect(model.labels().names()).or(runs))
+        held_out(model, sequences, threads, model.spans().or(runs))
     }
 
     fn calibrate(
@@ -145,7 +146,7 @@ impl Product for SegmentModel {
     }
 
     fn held_out(model: &Arc<Self>, sequences: &[Sequence], threads: usize, _: Measure) -> Result<HeldOut> {
-        segment_held_out(model, sequences, threads)
+        held_out(model, sequences, threads, model.spans())
     }
 
     fn calibrate(
@@ -154,7 +155,7 @@ impl Product for SegmentModel {
         threads: usize,
         on_temperature: OnTemperature<'_>,
     ) -> Result<Calibrated> {
-        calibrate_segments(model, sequences, threads, on_temperature)
+        calibrate(model, sequences, threads, on_temperature)
     }
 
     fn with_calibration(self, calibration: Calibration, remark: &str) -> Result<Self> {

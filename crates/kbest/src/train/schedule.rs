@@ -7,12 +7,11 @@
 
 use super::{EpochReport, OnProgress, Trainer};
 use crate::evaluate::{Evaluation, Spans};
-use crate::model::{Model, SegmentModel};
 use crate::options::named;
+use crate::scoring::TextModel;
 use crate::sequence::Sequence;
-use crate::tagger::{SegmentTagger, Tagger};
+use crate::tagger::Tagger;
 use kbest_core::pipeline::map;
-use kbest_core::scheme::Spelling;
 use kbest_core::{Error, Result};
 use std::sync::Arc;
 
@@ -184,24 +183,16 @@ impl Schedule {
 ///
 /// # Errors
 /// Errors of tagging.
-pub fn accuracy(model: &Arc<Model>, sequences: &[Sequence], threads: usize) -> Result<f64> {
+pub fn accuracy<M: TextModel>(model: &Arc<M>, sequences: &[Sequence], threads: usize) -> Result<f64> {
     Ok(held_out(model, sequences, threads, None)?.accuracy)
-}
-
-/// The same for a model of segments.
-///
-/// # Errors
-/// Errors of tagging.
-pub fn segment_accuracy(model: &Arc<SegmentModel>, sequences: &[Sequence], threads: usize) -> Result<f64> {
-    Ok(segment_held_out(model, sequences, threads)?.accuracy)
 }
 
 /// How good the model is on these sequences; spans are counted if `spans` says how to find them.
 ///
 /// # Errors
 /// Errors of tagging.
-pub fn held_out(
-    model: &Arc<Model>,
+pub fn held_out<M: TextModel>(
+    model: &Arc<M>,
     sequences: &[Sequence],
     threads: usize,
     spans: Option<Spans>,
@@ -209,31 +200,8 @@ pub fn held_out(
     evaluate(sequences, threads, spans, || {
         let mut tagger = Tagger::new(model.clone());
         move |sequence: &Sequence, evaluation: &mut Evaluation, gold: &[&str]| {
-            let labels = &tagger.tag(sequence, 1)?.decoded.best().labels;
-            let names = labels.iter().map(|&y| model.labels().name(y).unwrap_or_default());
-            evaluation.add(gold, &names.collect::<Vec<_>>())
-        }
-    })
-}
-
-/// The same for a model of segments, which knows what its spans are.
-///
-/// # Errors
-/// Errors of tagging.
-pub fn segment_held_out(
-    model: &Arc<SegmentModel>,
-    sequences: &[Sequence],
-    threads: usize,
-) -> Result<HeldOut> {
-    let spans = match model.spelling() {
-        Spelling::Runs(_) => Spans::Runs,
-        Spelling::Tags { tagging, .. } => Spans::Conlleval(tagging.layout),
-    };
-    evaluate(sequences, threads, Some(spans), || {
-        let mut tagger = SegmentTagger::new(model.clone());
-        move |sequence: &Sequence, evaluation: &mut Evaluation, gold: &[&str]| {
-            let segments = tagger.tag(sequence, 1)?.best().to_vec();
-            evaluation.add(gold, &tagger.spell(&segments))
+            let best = tagger.tag(sequence, 1)?.decoded.best();
+            evaluation.add(gold, &model.spell(best.as_ref()))
         }
     })
 }

@@ -1,12 +1,13 @@
-//! Every kind of model crossed with every option of the tagger: constraints, known labels, number of paths,
-//! confidences, votes, threads.
+//! Every kind of model, of positions and of segments, crossed with every option of the tagger: constraints, known labels, number
+//! of paths, confidences, votes, threads.
 //!
-//! Five labels and up to four positions have at most 625 paths. The oracle lists the paths of the unconstrained
-//! lattice, adds the transition scores, removes paths that are not allowed and sorts: it knows nothing about how a
+//! Five labels and up to four positions have at most 625 paths, and segments hardly more. The oracle lists the answers of the
+//! unconstrained lattice, adds the transition scores, removes those that are not allowed and sorts: it knows nothing about how a
 //! tagger does it. Weights are whole numbers, so sums are exact and ties frequent. Votes are counted over models made
 //! from each member's own weights.
 
 use crate::common::enumerate;
+use crate::segment_models::{self, IOB2, IOBES, RUNS, segmentations};
 use kbest::feature::boolean::{BooleanFeatures, Observation};
 use kbest::feature::token::StandardKernel;
 use kbest::feature::{FeatureSource, Preset};
@@ -15,14 +16,20 @@ use kbest::model::{
     BooleanModel, EdgeWeight, EdgeWeights, LabelGroups, LabelParts, ModelParts, NodeWeightsBuilder, Voters,
 };
 use kbest::random::Random;
+use kbest::scheme::KnownTag;
 use kbest::scoring::Scorer;
+use kbest::segment::{Segment, SegmentLattice, Segmentation};
 use kbest::state::{StateReader, StateWriter};
 use kbest::train::{
     Averaging, BooleanExample, BooleanTrainingSet, DualOptions, DualTrainingSet, Hmm, HmmOptions, Perceptron,
     PerceptronOptions, Trainer, TrainingSet, Update,
 };
 use kbest::transition::Transitions;
-use kbest::{Decoder, Error, LabelId, LabelSet, Model, Path, Sequence, Tagger, Template};
+use kbest::{
+    Decoder, Error, LabelId, LabelSet, Lattice, Model, Path, Positions, SegmentModel, Segments, Sequence,
+    Structure, Tagged, Tagger, Template,
+};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 const ALL: usize = 700;
@@ -30,7 +37,7 @@ const NAMES: [&str; 5] = ["O|s", "B-X|s", "I-X|p", "B-Y|p", "I-Y|s"];
 const WORDS: [&str; 6] = ["in", "old", "york", "bank", "now", "new"];
 
 /// A model, some inputs, and, if it votes, one model per member with its votes.
-pub(crate) struct Kind<M: Scorer> {
+pub(crate) struct Kind<M: Scorer<Structure: Crossed>> {
     pub(crate) name: String,
     pub(crate) model: Arc<M>,
     labels: LabelSet,
@@ -180,78 +187,240 @@ fn boolean(observed: bool, averaging: Averaging) -> Kind<BooleanModel<[usize]>> 
     Kind { name, model: Arc::new(model), labels, inputs, members }
 }
 
-/// All paths of an input that are allowed, best first.
-fn allowed_paths<M: Scorer>(
+/// What the oracle must know of a structure.
+pub(crate) trait Crossed: Structure {
+    /// Decoders: two that find any number of answers, and one that finds only the best.
+    const DECODERS: [&'static str; 3];
+
+    /// Every legal answer of a lattice.
+    fn all(lattice: &Self::Lattice<'_, f32>) -> Vec<Self::Path<f32>>;
+
+    /// The order of answers with equal scores.
+    fn tie(one: &[Self::Part], other: &[Self::Part]) -> Ordering;
+
+    /// Rules that forbid, and rules that score.
+    fn rules(labels: &LabelSet) -> [String; 2];
+
+    /// Something that may be known of a position.
+    fn something(i: usize, labels: usize) -> Self::Known;
+
+    /// Whether it is so of position `t`.
+    fn holds(known: Self::Known, t: usize, answer: &[Self::Part]) -> bool;
+
+    /// How sure each part of an answer must be, and the distributions, by the probabilities of the answers that are left.
+    fn check_confidences(
+        tagged: &Tagged<Self>,
+        left: &[(Self::Path<f32>, f64)],
+        calibration: Option<&Calibration>,
+        place: &str,
+    );
+}
+
+impl Crossed for Positions {
+    const DECODERS: [&'static str; 3] = ["viterbi", "funnel", "viterbi-simd"];
+
+    fn all(lattice: &Lattice<'_, f32>) -> Vec<Path<f32>> {
+        enumerate(lattice)
+    }
+
+    fn tie(one: &[LabelId], other: &[LabelId]) -> Ordering {
+        one.iter().rev().cmp(other.iter().rev())
+    }
+
+    fn rules(_: &LabelSet) -> [String; 2] {
+        [
+            "!O|s\tI-*\n!*X*\tI-Y|s\n!*Y*\tI-X|p\n!^\tI-*\n".into(),
+            "*\t*\nB-X|s\tI-X|p\t2\nI-*\tO|s\t-3\n^\tB-*\nB-X|s\t$\t4\n*\t$\n!I-Y|s\tI-Y|s\n".into(),
+        ]
+    }
+
+    fn something(i: usize, labels: usize) -> LabelId {
+        (i % labels) as LabelId
+    }
+
+    fn holds(known: LabelId, t: usize, answer: &[LabelId]) -> bool {
+        answer[t] == known
+    }
+
+    /// The curve acts on the likeliest label of each position.
+    fn check_confidences(
+        tagged: &Tagged,
+        left: &[(Path<f32>, f64)],
+        calibration: Option<&Calibration>,
+        place: &str,
+    ) {
+        for t in 0..left[0].0.labels.len() {
+            let share = |y: usize| -> f64 {
+                left.iter().filter(|(path, _)| path.labels[t] as usize == y).map(|(_, p)| p).sum()
+            };
+            let mut row: Vec<f64> = (0..5).map(share).collect();
+            if let Some(calibration) = calibration.filter(|calibration| !calibration.curve().is_empty()) {
+                let mut order: Vec<usize> = (0..5).collect();
+                order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+                let (first, second) = (row[order[0]], row[order[1]]);
+                if first - second < 1e-6 {
+                    continue; // which of them is the likeliest, rounding decides
+                }
+                let rest: f64 = order[1..].iter().map(|&y| row[y]).sum();
+                let sure =
+                    if rest == 0.0 { 1.0 } else { calibration.at(first).max(second / (rest + second)) };
+                for &y in &order[1..] {
+                    row[y] *= if rest == 0.0 { 0.0 } else { (1.0 - sure) / rest };
+                }
+                row[order[0]] = sure;
+            }
+            for (y, expected) in row.iter().enumerate() {
+                assert!((tagged.distributions[t * 5 + y] - expected).abs() < 1e-5, "{place}");
+            }
+            for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
+                let expected = row[path.labels[t] as usize];
+                assert!((tagged.confidences[rank][t] - expected).abs() < 1e-5, "{place}");
+            }
+        }
+    }
+}
+
+impl Crossed for Segments {
+    const DECODERS: [&'static str; 3] = ["semi-viterbi", "semi-funnel", "semi-astar"];
+
+    fn all(lattice: &SegmentLattice<'_, f32>) -> Vec<Segmentation<f32>> {
+        segmentations(lattice)
+    }
+
+    fn tie(one: &[Segment], other: &[Segment]) -> Ordering {
+        let key = |part: &Segment| (part.label, part.end - part.start);
+        one.iter().rev().map(key).cmp(other.iter().rev().map(key))
+    }
+
+    fn rules(labels: &LabelSet) -> [String; 2] {
+        let [one, other] = [0, 1].map(|y| labels.name(y).unwrap());
+        [
+            format!("!{one}\t{other}\n!^\t{other}\n"),
+            format!(
+                "*\t*\n{one}\t{other}\t2\n{other}\t{one}\t-3\n^\t*\n{one}\t$\t4\n*\t$\n!{other}\t{other}\n"
+            ),
+        ]
+    }
+
+    fn something(i: usize, labels: usize) -> KnownTag {
+        let there = |i: usize| [None, Some(true), Some(false)][i % 3];
+        KnownTag { label: (i % labels) as LabelId, begins: there(i), ends: there(i / 3) }
+    }
+
+    fn holds(known: KnownTag, t: usize, answer: &[Segment]) -> bool {
+        let part = answer.iter().find(|part| part.end > t).unwrap();
+        let is_so = |known: Option<bool>, it_is: bool| known.is_none_or(|known| known == it_is);
+        part.label == known.label
+            && is_so(known.begins, part.start == t)
+            && is_so(known.ends, part.end == t + 1)
+    }
+
+    /// The curve acts on each segment.
+    fn check_confidences(
+        tagged: &Tagged<Segments>,
+        left: &[(Segmentation<f32>, f64)],
+        calibration: Option<&Calibration>,
+        place: &str,
+    ) {
+        let sum = |with: &dyn Fn(&Segment) -> bool| -> f64 {
+            left.iter().filter(|(found, _)| found.segments.iter().any(with)).map(|(_, p)| p).sum()
+        };
+        for (rank, one) in tagged.decoded.paths.iter().enumerate().take(3) {
+            for (part, sure) in one.segments.iter().zip(&tagged.confidences[rank]) {
+                let share = sum(&|other| other == part);
+                let expected = match calibration {
+                    Some(calibration) if share < 1.0 - 1e-9 => calibration.at(share),
+                    _ => share,
+                };
+                assert!((sure - expected).abs() < 1e-4, "{place}: {sure}, not {expected} ({share})");
+            }
+        }
+        let positions = Segments::positions(&left[0].0.segments);
+        let labels = tagged.distributions.len() / positions;
+        for (i, found) in tagged.distributions.iter().enumerate() {
+            let (t, y) = (i / labels, (i % labels) as LabelId);
+            let share = sum(&|part| part.label == y && (part.start..part.end).contains(&t));
+            assert!((found - share).abs() < 1e-4, "{place}");
+        }
+    }
+}
+
+/// What is known of each position.
+type Known<St> = [Option<<St as Structure>::Known>];
+
+/// The answers of a model with this structure.
+type Paths<St> = Vec<<St as Structure>::Path<f32>>;
+
+/// All answers for an input that are allowed, best first.
+fn allowed_paths<M: Scorer<Structure = St>, St: Crossed>(
     model: &M,
     input: &M::Input,
     transitions: Option<&Transitions>,
-    known: &[Option<LabelId>],
-) -> Vec<Path<f32>> {
+    known: &Known<St>,
+) -> Paths<St> {
     let mut memory = M::Memory::default();
     let lattice = model.lattice(input, &mut memory).unwrap();
-    let mut paths = enumerate(&lattice);
+    let mut paths = St::all(&lattice);
     paths.retain(|path| {
-        known.iter().zip(&path.labels).all(|(known, y)| known.is_none_or(|known| known == *y))
+        let mut each = known.iter().enumerate();
+        each.all(|(t, known)| known.is_none_or(|known| St::holds(known, t, path.as_ref())))
     });
     if let Some(transitions) = transitions {
-        for Path { labels, score } in &mut paths {
+        for path in &mut paths {
+            let labels: Vec<usize> = path.as_ref().iter().map(|&part| St::label(part) as usize).collect();
+            let mut score = St::score_of(path);
             if let (Some(&first), Some(&last)) = (labels.first(), labels.last()) {
-                *score += transitions.start(first as usize) + transitions.end(last as usize);
-                *score += labels
-                    .windows(2)
-                    .map(|two| transitions.score(two[0] as usize, two[1] as usize))
-                    .sum::<f32>();
+                score += transitions.start(first) + transitions.end(last);
+                score += labels.windows(2).map(|two| transitions.score(two[0], two[1])).sum::<f32>();
             }
+            *path = St::path(path.as_ref().to_vec(), score);
         }
-        paths.retain(|path| path.score > f32::NEG_INFINITY);
-        paths.sort_by(|a, b| {
-            let by_score = b.score.partial_cmp(&a.score).unwrap();
-            by_score.then_with(|| a.labels.iter().rev().cmp(b.labels.iter().rev()))
-        });
+        paths.retain(|path| St::score_of(path) > f32::NEG_INFINITY);
     }
+    paths.sort_by(|a, b| {
+        let by_score = St::score_of(b).partial_cmp(&St::score_of(a)).unwrap();
+        by_score.then_with(|| St::tie(a.as_ref(), b.as_ref()))
+    });
     paths
 }
 
-/// The paths that members vote for, with their shares.
-fn votes<M: Scorer>(
+/// The answers that members vote for, with their shares.
+fn votes<M: Scorer<Structure = St>, St: Crossed>(
     kind: &Kind<M>,
     input: &M::Input,
     transitions: Option<&Transitions>,
-    known: &[Option<LabelId>],
-) -> Vec<Path<f32>> {
-    let mut ballots: Vec<(Vec<LabelId>, u64)> = Vec::new();
+    known: &Known<St>,
+) -> Paths<St> {
+    let mut ballots: Vec<(Vec<St::Part>, u64)> = Vec::new();
     for (member, votes) in kind.members.iter().filter(|(_, votes)| *votes > 0) {
         let Some(path) = allowed_paths(&**member, input, transitions, known).into_iter().next() else {
             return vec![];
         };
-        match ballots.iter_mut().find(|(labels, _)| *labels == path.labels) {
+        match ballots.iter_mut().find(|(parts, _)| *parts == path.as_ref()) {
             Some((_, sum)) => *sum += u64::from(*votes),
-            None => ballots.push((path.labels, u64::from(*votes))),
+            None => ballots.push((path.as_ref().to_vec(), u64::from(*votes))),
         }
     }
     let all: u64 = ballots.iter().map(|(_, votes)| votes).sum();
     ballots.sort_by_key(|&(_, votes)| std::cmp::Reverse(votes));
-    let path = |(labels, votes)| Path { labels, score: (votes as f64 / all as f64) as f32 };
+    let path = |(parts, votes)| St::path(parts, (votes as f64 / all as f64) as f32);
     ballots.into_iter().map(path).collect()
 }
 
 /// `whole`: scores are sums of whole numbers, so that orders and ties are exact.
-fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
+fn cross<M: Scorer<Structure = St>, St: Crossed>(kind: &Kind<M>, whole: bool) {
     let voted = !kind.members.is_empty();
     assert!(!voted || kind.members.len() > 130, "{}: threads need members", kind.name);
-    let parse = |text| Transitions::parse(text, "transitions", &kind.labels).unwrap();
-    let constraints = [
-        None,
-        Some(parse("!O|s\tI-*\n!*X*\tI-Y|s\n!*Y*\tI-X|p\n!^\tI-*\n")),
-        Some(parse("*\t*\nB-X|s\tI-X|p\t2\nI-*\tO|s\t-3\n^\tB-*\nB-X|s\t$\t4\n*\t$\n!I-Y|s\tI-Y|s\n")),
-    ];
+    let [forbidding, scoring] = St::rules(&kind.labels);
+    let parse = |text: &str| Transitions::parse(text, "transitions", &kind.labels).unwrap();
+    let constraints = [None, Some(parse(&forbidding)), Some(parse(&scoring))];
+    let [any, other, single] = St::DECODERS;
     let mut answered = [0; 3];
     for (c, transitions) in constraints.iter().enumerate() {
         for (i, input) in kind.inputs.iter().enumerate() {
-            let free = allowed_paths(&*kind.model, input, None, &[]);
-            let positions = free[0].labels.len();
+            let positions = M::positions(input);
             let mut some = vec![None; positions];
-            some[i % positions] = Some((i % 5) as LabelId);
+            some[i % positions] = Some(St::something(i, kind.labels.len()));
             for known in [vec![None; positions], some] {
                 let left = allowed_paths(&*kind.model, input, transitions.as_ref(), &known);
                 let expected = match voted {
@@ -262,13 +431,15 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                 let calibrated = Calibration::new(3.5, curve).unwrap();
                 for (decoder, threads, confidences, calibration) in [
                     ("auto", 1, true, None),
-                    ("viterbi", 3, false, None),
-                    ("funnel", 2, true, Some(calibrated)),
+                    (any, 3, false, None),
+                    (other, 2, true, Some(calibrated)),
                     ("auto", 1, true, Some(Calibration::new(0.5, vec![]).unwrap())),
+                    (single, 1, false, None),
                 ] {
                     let place = format!("{}, constraint {c}, input {i}, {known:?}, {decoder}", kind.name);
+                    let decoder = Decoder::by_name(decoder).unwrap();
                     let mut tagger = Tagger::new(kind.model.clone())
-                        .with_decoder(Decoder::by_name(decoder).unwrap())
+                        .with_decoder(decoder.clone())
                         .with_confidences(confidences)
                         .with_distributions(confidences)
                         .with_calibration(calibration.clone())
@@ -278,6 +449,9 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                     }
                     let mut tagger = tagger.another(); // keeps all options
                     for k in [1, 3, ALL] {
+                        if decoder.supports_on(St::LATTICES, k).is_err() {
+                            continue;
+                        }
                         let tagged = match tagger.tag_known(input, &known, k) {
                             Err(Error::NoPath) => {
                                 assert!(expected.is_empty(), "{place}: no path");
@@ -286,7 +460,7 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                             tagged => tagged.unwrap(),
                         };
                         answered[c] += 1;
-                        compare(&tagged.decoded.paths, &expected, k, whole || voted, &place);
+                        compare::<St>(&tagged.decoded.paths, &expected, k, whole || voted, &place);
                         if !voted {
                             check_scores(tagged, &left, &place);
                         }
@@ -296,7 +470,7 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
                             if confidences { tagged.decoded.paths.len() } else { 0 }
                         );
                         if confidences {
-                            check_confidences(tagged, &left, calibration.as_ref(), &place);
+                            check_probabilities(tagged, &left, calibration.as_ref(), &place);
                         }
                     }
                 }
@@ -306,69 +480,44 @@ fn cross<M: Scorer>(kind: &Kind<M>, whole: bool) {
     assert!(answered.iter().all(|&answers| answers > 100), "{}: {answered:?}", kind.name);
 }
 
-/// The first `k` of the paths expected.
-fn compare(got: &[Path<f32>], expected: &[Path<f32>], k: usize, exact: bool, place: &str) {
+/// The first `k` of the answers expected.
+fn compare<St: Crossed>(got: &Paths<St>, expected: &Paths<St>, k: usize, exact: bool, place: &str) {
     assert_eq!(got.len(), expected.len().min(k), "{place}");
     if exact {
-        assert_eq!(got, &expected[..got.len()], "{place}");
+        assert_eq!(got[..], expected[..got.len()], "{place}");
     }
     for (got, expected) in got.iter().zip(expected) {
-        assert!((got.score - expected.score).abs() < 1e-3, "{place}: {} {}", got.score, expected.score);
+        let [got, expected] = [got, expected].map(St::score_of);
+        assert!((got - expected).abs() < 1e-3, "{place}: {got} {expected}");
     }
 }
 
-/// Labels and scores belong together, whatever order rounding leaves near ties in.
-fn check_scores(tagged: &kbest::Tagged, left: &[Path<f32>], place: &str) {
+/// Answers and scores belong together, whatever order rounding leaves near ties in.
+fn check_scores<St: Crossed>(tagged: &Tagged<St>, left: &Paths<St>, place: &str) {
     for path in &tagged.decoded.paths {
-        let own = left.iter().find(|other| other.labels == path.labels);
+        let own = left.iter().find(|other| other.as_ref() == path.as_ref());
         let own = own.unwrap_or_else(|| panic!("{place}: {path:?} is not allowed"));
-        assert!((own.score - path.score).abs() < 1e-3, "{place}: {path:?}, {}", own.score);
+        assert!((St::score_of(own) - St::score_of(path)).abs() < 1e-3, "{place}: {path:?}, {own:?}");
     }
 }
 
-/// Probabilities are those of the remaining paths, under the scores of the (last) model, divided by the temperature; the curve
-/// acts on the likeliest label of each position.
-fn check_confidences(
-    tagged: &kbest::Tagged,
-    left: &[Path<f32>],
+/// Probabilities are those of the remaining answers, under the scores of the (last) model, divided by the temperature.
+fn check_probabilities<St: Crossed>(
+    tagged: &Tagged<St>,
+    left: &Paths<St>,
     calibration: Option<&Calibration>,
     place: &str,
 ) {
-    let best = f64::from(left[0].score);
+    let best = f64::from(St::score_of(&left[0]));
     let temperature = calibration.map_or(1.0, Calibration::temperature);
-    let weight = |path: &Path<f32>| ((f64::from(path.score) - best) / temperature).exp();
+    let weight = |path: &St::Path<f32>| ((f64::from(St::score_of(path)) - best) / temperature).exp();
     let all: f64 = left.iter().map(weight).sum();
+    let left: Vec<_> = left.iter().map(|path| (path.clone(), weight(path) / all)).collect();
     for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
-        let own = left.iter().find(|other| other.labels == path.labels).unwrap();
-        assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-5, "{place}");
+        let (_, own) = left.iter().find(|(other, _)| other.as_ref() == path.as_ref()).unwrap();
+        assert!((tagged.probabilities[rank] - own).abs() < 1e-5, "{place}");
     }
-    for t in 0..left[0].labels.len() {
-        let share = |y: usize| {
-            let with = left.iter().filter(|path| path.labels[t] as usize == y);
-            with.map(weight).sum::<f64>() / all
-        };
-        let mut row: Vec<f64> = (0..5).map(share).collect();
-        if let Some(calibration) = calibration.filter(|calibration| !calibration.curve().is_empty()) {
-            let mut order: Vec<usize> = (0..5).collect();
-            order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
-            let (first, second) = (row[order[0]], row[order[1]]);
-            if first - second < 1e-6 {
-                continue; // which of them is the likeliest, rounding decides
-            }
-            let rest: f64 = order[1..].iter().map(|&y| row[y]).sum();
-            let sure = if rest == 0.0 { 1.0 } else { calibration.at(first).max(second / (rest + second)) };
-            for &y in &order[1..] {
-                row[y] *= if rest == 0.0 { 0.0 } else { (1.0 - sure) / rest };
-            }
-            row[order[0]] = sure;
-        }
-        for (y, expected) in row.iter().enumerate() {
-            assert!((tagged.distributions[t * 5 + y] - expected).abs() < 1e-5, "{place}");
-        }
-        for (rank, path) in tagged.decoded.paths.iter().enumerate().take(3) {
-            assert!((tagged.confidences[rank][t] - row[path.labels[t] as usize]).abs() < 1e-5, "{place}");
-        }
-    }
+    St::check_confidences(tagged, &left, calibration, place);
 }
 
 pub(crate) fn template(text: &str) -> FeatureSource {
@@ -439,6 +588,27 @@ fn averaged_rows_and_hidden_markov_models() {
 fn support_tokens() {
     cross(&dual("poly:2", Averaging::Final), true);
     cross(&dual("rbf:0.5", Averaging::Averaged), false);
+}
+
+/// A model of segments whose training data has labels of this spelling.
+fn segments(tags: &[&str], source: FeatureSource, averaging: Averaging) -> Kind<SegmentModel> {
+    let name = format!("segments, {tags:?}, {averaging:?}");
+    let model = segment_models::trained(tags, source, averaging);
+    let (labels, inputs) = (model.labels().clone(), segment_models::sequences(14, 9, tags));
+    Kind { name, model, labels, inputs, members: vec![] }
+}
+
+#[test]
+fn segments_from_runs() {
+    cross(&segments(RUNS, template(SHARED), Averaging::Final), true);
+    cross(&segments(RUNS, template(OBSERVED), Averaging::Averaged), false);
+}
+
+#[test]
+fn segments_from_spans() {
+    cross(&segments(IOB2, template(OBSERVED), Averaging::Final), true);
+    cross(&segments(IOB2, FeatureSource::Preset(Preset::Words), Averaging::Averaged), false);
+    cross(&segments(IOBES, template(SHARED), Averaging::Final), true);
 }
 
 #[test]

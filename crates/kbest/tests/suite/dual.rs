@@ -10,10 +10,9 @@ use kbest::feature::{FeatureSource, Numbers};
 use kbest::random::Random;
 use kbest::train::{
     Averaging, Change, DualOptions, DualParameter, DualTrainingSet, Family, MaxMargin, MaxMarginOptions,
-    Perceptron, PerceptronOptions, Positions, Rescaling, Trainer, TrainingSet, Update, load_checkpoint,
-    save_checkpoint,
+    Perceptron, PerceptronOptions, Rescaling, Trainer, TrainingSet, Update, load_checkpoint, save_checkpoint,
 };
-use kbest::{Decode, Decoder, LabelId, Model, Scratch, Sequence, Tagger};
+use kbest::{Decode, Decoder, LabelId, Model, Positions, Scratch, Sequence, Tagger};
 use std::sync::Arc;
 
 const KERNELS: [&str; 4] = ["linear", "poly:2", "poly:3:0.5", "rbf:0.5"];

@@ -1,27 +1,20 @@
-//! Models of segments: every spelling crossed with every option of the tagger, against enumeration; training, files.
-//!
-//! Up to four positions and a handful of labels have a few hundred segmentations. The oracle lists all that the unlimited lattice
-//! allows, adds the scores of transitions, removes what is not allowed or contradicts a known label (by the labels that it
-//! spells), and sorts: it knows nothing of how a tagger does it. Last weights are whole numbers, so sums are exact.
+//! Models of segments: threads, scores from weights, training, files. `crossings.rs` crosses them with every option of the tagger.
 
 use crate::model_file::{Change, Sections, apply, change, put_together, take_apart};
+use kbest::decode::{Decoder, Lattices, catalogue};
 use kbest::feature::segment::{Lexicon, SegmentFeaturesBuilder, SegmentKind, SegmentMemory};
 use kbest::feature::{FeatureSource, Preset};
-use kbest::marginal::Calibration;
 use kbest::model::AnyModel;
 use kbest::random::Random;
 use kbest::scheme::Scheme;
-use kbest::scoring::SegmentModelMemory;
-use kbest::segment::{
-    SEGMENT_CATALOGUE, Segment, SegmentDecoder, SegmentLattice, SegmentScratch, Segmentation,
-};
+use kbest::scoring::{Scorer, SegmentModelMemory, TextModel};
+use kbest::segment::{Scratch, Segment, SegmentLattice, Segmentation};
 use kbest::train::family::{Layout, Scope};
 use kbest::train::{
     Averaging, Crf, CrfOptions, Differentiable, Optimizer, Perceptron, PerceptronOptions, SegmentOptions,
     SegmentTrainingSet, SegmentsFrom, Standing, Trainer, fingerprint, load_checkpoint, save_checkpoint,
 };
-use kbest::transition::Transitions;
-use kbest::{Error, Model, SegmentModel, SegmentTagger, Sequence, Template};
+use kbest::{Error, Model, SegmentModel, Sequence, Tagger, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -47,7 +40,7 @@ pub(crate) fn sequences(count: usize, seed: u64, tags: &[&str]) -> Vec<Sequence>
 
 pub(crate) const RUNS: &[&str] = &["A", "B", "C", "O"];
 pub(crate) const IOB2: &[&str] = &["O", "B-X", "I-X", "B-Y", "I-Y"];
-const IOBES: &[&str] = &["O", "B-X", "I-X", "E-X", "S-X"];
+pub(crate) const IOBES: &[&str] = &["O", "B-X", "I-X", "E-X", "S-X"];
 
 fn template(text: &str) -> FeatureSource {
     FeatureSource::Template(Template::parse(text, "template").unwrap())
@@ -76,6 +69,7 @@ pub(crate) fn trained(tags: &[&str], source: FeatureSource, averaging: Averaging
     Arc::new(model)
 }
 
+/// All segmentations of a lattice, in no order.
 pub(crate) fn segmentations<S: kbest::Float>(lattice: &SegmentLattice<'_, S>) -> Vec<Segmentation<S>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     let mut all = vec![];
@@ -97,130 +91,15 @@ pub(crate) fn segmentations<S: kbest::Float>(lattice: &SegmentLattice<'_, S>) ->
     all
 }
 
-/// What is left under the limits, best first.
-fn oracle(
-    model: &Arc<SegmentModel>,
-    input: &Sequence,
-    transitions: &Transitions,
-    known: &[Option<&str>],
-) -> Vec<Segmentation<f32>> {
-    let mut memory = kbest::scoring::SegmentModelMemory::default();
-    let lattice = model.lattice(input, &mut memory).unwrap();
-    let speller = SegmentTagger::new(model.clone());
-    let mut left = segmentations(&lattice);
-    left.retain(|found| {
-        let labels = speller.spell(&found.segments);
-        known.iter().zip(labels).all(|(known, label)| known.is_none_or(|known| known == label))
-    });
-    for found in &mut left {
-        let labels: Vec<usize> = found.segments.iter().map(|part| part.label as usize).collect();
-        let steps: f32 = labels.windows(2).map(|two| transitions.score(two[0], two[1])).sum();
-        let borders = labels.first().zip(labels.last());
-        found.score += steps + borders.map_or(0.0, |(&y, &z)| transitions.start(y) + transitions.end(z));
-    }
-    left.retain(|found| found.score > f32::NEG_INFINITY);
-    left.sort_by(|a, b| b.score.total_cmp(&a.score));
-    left
-}
-
-fn cross(tags: &[&str], source: FeatureSource, averaging: Averaging) {
-    let model = trained(tags, source, averaging);
-    let names: Vec<&str> = model.labels().names().collect();
-    let rule = format!("!{}\t{}\n!^\t{}\n", names[0], names[1], names[1]);
-    let limits =
-        [Transitions::free(names.len()), Transitions::parse(&rule, "rules", model.labels()).unwrap()];
-    let random = &mut Random::new(3);
-    for input in sequences(14, 9, tags) {
-        for transitions in &limits {
-            for all_known in [false, true] {
-                let known: Vec<Option<&str>> = (0..input.len())
-                    .map(|t| input.label(t).filter(|_| all_known && random.chance(0.4)))
-                    .collect();
-                let left = oracle(&model, &input, transitions, &known);
-                for entry in SEGMENT_CATALOGUE {
-                    for k in [1, 3, 1000] {
-                        let decoder: kbest::segment::SegmentDecoder = entry.name.parse().unwrap();
-                        if decoder.supports(k).is_err() {
-                            continue;
-                        }
-                        let tagger =
-                            SegmentTagger::new(model.clone()).with_decoder(decoder).with_confidences(true);
-                        let curve = Calibration::new(2.5, vec![(0.3, 0.1), (0.9, 0.8)]).unwrap();
-                        let calibration = (k == 3).then_some(curve);
-                        let tagger = tagger.with_transitions(transitions).unwrap();
-                        let mut tagger = tagger.with_calibration(calibration.clone()).another();
-                        let known: Vec<_> = known.iter().map(|known| tagger.known((*known)?)).collect();
-                        let tagged = tagger.tag_known(&input, &known, k);
-                        let place = format!("{} {k} {known:?} {tags:?}", entry.name);
-                        if left.is_empty() {
-                            assert_eq!(tagged.unwrap_err(), Error::NoPath, "{place}");
-                            continue;
-                        }
-                        let exact = averaging == Averaging::Final;
-                        check(tagged.unwrap(), &left, k, exact, calibration.as_ref(), &place);
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn check(
-    tagged: &kbest::SegmentTagged,
-    left: &[Segmentation<f32>],
-    k: usize,
-    exact: bool,
-    calibration: Option<&Calibration>,
-    place: &str,
-) {
-    let found = &tagged.decoded.segmentations;
-    assert_eq!(found.len(), k.min(left.len()), "{place}");
-    let temperature = calibration.map_or(1.0, Calibration::temperature);
-    let weight = |one: &Segmentation<f32>| (f64::from(one.score - left[0].score) / temperature).exp();
-    let all: f64 = left.iter().map(weight).sum();
-    for (rank, one) in found.iter().enumerate() {
-        let own = left.iter().find(|other| other.segments == one.segments);
-        let own = own.unwrap_or_else(|| panic!("{place}: {one:?} is not allowed"));
-        if exact {
-            assert_eq!((one.score, one.score), (own.score, left[rank].score), "{place}");
-        }
-        assert!((one.score - left[rank].score).abs() < 1e-3, "{place}");
-        if rank < 3 {
-            assert!((tagged.probabilities[rank] - weight(own) / all).abs() < 1e-4, "{place}");
-            for (part, sure) in one.segments.iter().zip(&tagged.confidences[rank]) {
-                let with: f64 = left.iter().filter(|other| other.segments.contains(part)).map(weight).sum();
-                let with = match calibration {
-                    Some(calibration) if with / all < 1.0 - 1e-9 => calibration.at(with / all),
-                    _ => with / all,
-                };
-                assert!((sure - with).abs() < 1e-4, "{place}");
-            }
-        }
-    }
-}
-
-#[test]
-fn runs() {
-    cross(RUNS, template(SHARED), Averaging::Final);
-    cross(RUNS, template(OBSERVED), Averaging::Averaged);
-}
-
-#[test]
-fn spans() {
-    cross(IOB2, template(OBSERVED), Averaging::Final);
-    cross(IOB2, FeatureSource::Preset(Preset::Words), Averaging::Averaged);
-    cross(IOBES, template(SHARED), Averaging::Final);
-}
-
 #[test]
 fn threads_answer_in_order() {
     let model = trained(RUNS, template(SHARED), Averaging::Averaged);
     let inputs = sequences(40, 21, RUNS);
-    let mut alone = SegmentTagger::new(model.clone());
-    let expected = inputs.iter().map(|input| alone.tag(input, 2).unwrap().decoded.segmentations.clone());
+    let mut alone = Tagger::new(model.clone());
+    let expected = inputs.iter().map(|input| alone.tag(input, 2).unwrap().decoded.paths.clone());
     let expected: Vec<_> = expected.collect();
     let found = alone.par_tag(inputs.into_iter().map(Ok), 2, 3);
-    let found: Vec<_> = found.map(|answer| answer.unwrap().1.decoded.segmentations).collect();
+    let found: Vec<_> = found.map(|answer| answer.unwrap().1.decoded.paths).collect();
     assert_eq!(found, expected);
 }
 
@@ -422,27 +301,25 @@ fn every_decoder_finds_the_same_segments() {
     let mut trainer = Perceptron::new(Arc::new(set), PerceptronOptions::default()).unwrap();
     (0..3).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
     let model = Arc::new(trainer.model().unwrap());
-    let tagger = |name: &str| SegmentTagger::new(model.clone()).with_decoder(name.parse().unwrap());
-    let mut taggers: Vec<(&str, SegmentTagger)> =
-        SEGMENT_CATALOGUE.iter().map(|entry| (entry.name, tagger(entry.name))).collect();
+    let tagger = |name: &str| Tagger::new(model.clone()).with_decoder(name.parse().unwrap());
+    let mut taggers: Vec<(&str, Tagger<SegmentModel>)> =
+        catalogue(Lattices::Segments).map(|entry| (entry.name, tagger(entry.name))).collect();
     let mut asked = [0; 2];
     for _ in 0..150 {
         let input = sequence(14);
-        let forced = tagger("auto").known(RUNS[1]);
+        let forced = model.known(RUNS[1]);
         let known: Vec<_> = (0..input.len()).map(|t| forced.filter(|_| t % 5 == 4)).collect();
         for k in [1, 4] {
-            let expected = taggers[2].1.tag(&input, k).unwrap().decoded.segmentations.clone();
-            let limited =
-                taggers[2].1.tag_known(&input, &known, k).map(|found| found.decoded.segmentations.clone());
+            let expected = taggers[2].1.tag(&input, k).unwrap().decoded.paths.clone();
+            let limited = taggers[2].1.tag_known(&input, &known, k).map(|found| found.decoded.paths.clone());
             for (name, tagger) in taggers.iter_mut().filter(|(name, _)| k == 1 || *name != "semi-astar") {
-                assert_eq!(tagger.tag(&input, k).unwrap().decoded.segmentations, expected, "{name}, k = {k}");
+                assert_eq!(tagger.tag(&input, k).unwrap().decoded.paths, expected, "{name}, k = {k}");
                 if k == 1 && name.ends_with("simd") {
                     asked[0] += tagger.asked();
                 } else if k == 1 && *name == "semi-funnel" {
                     asked[1] += tagger.asked();
                 }
-                let found =
-                    tagger.tag_known(&input, &known, k).map(|found| found.decoded.segmentations.clone());
+                let found = tagger.tag_known(&input, &known, k).map(|found| found.decoded.paths.clone());
                 assert_eq!(found, limited, "{name}, k = {k}, known labels");
             }
         }
@@ -455,13 +332,13 @@ fn every_decoder_finds_the_same_segments() {
 #[test]
 fn what_bounds_tell_of_features_changes_no_score() {
     let model = trained(RUNS, FeatureSource::Preset(Preset::Words), Averaging::Final);
-    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), Scratch::default());
     let mut found = 0;
     for sequence in sequences(100, 6, RUNS) {
         let mut scores = |bounded: bool| -> Vec<u32> {
             let lattice = model.lattice(&sequence, &mut memory).unwrap();
             if bounded {
-                SegmentDecoder::SemiFunnel.decode(&lattice, 1, &mut scratch).unwrap();
+                Decoder::SemiFunnel.decode_segments(&lattice, 1, &mut scratch).unwrap();
             }
             let (positions, labels) = (lattice.positions(), lattice.labels() as u32);
             let ends = |s: usize| s + 1..=positions.min(s + lattice.longest());
@@ -497,9 +374,9 @@ fn files_that_break_bounds_are_refused() {
 /// Loads and, if that succeeds, tags.
 fn survive(file: &[u8]) -> bool {
     let Ok(model) = SegmentModel::from_bytes(file, "f") else { return false };
-    let mut tagger = SegmentTagger::new(Arc::new(model));
+    let mut tagger = Tagger::new(Arc::new(model));
     for input in sequences(4, 2, RUNS) {
-        let _ = tagger.tag(&input, 2).map(|tagged| tagged.best().to_vec());
+        let _ = tagger.tag(&input, 2).map(|tagged| tagged.decoded.best().segments.clone());
     }
     true
 }

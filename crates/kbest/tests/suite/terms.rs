@@ -15,7 +15,7 @@ use kbest::scoring::{
 use kbest::segment::SegmentLattice;
 use kbest::train::Averaging;
 use kbest::transition::Transitions;
-use kbest::{Error, LabelId, Model, SegmentTagger, Sequence, Tagger};
+use kbest::{Error, LabelId, Model, Sequence, Tagger};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -173,8 +173,8 @@ fn segments() {
         let scored = Transitions::parse("*\t*\n^\t*\t1\n*\t$\t4\n", "transitions", model.labels()).unwrap();
         let mut kinds = BTreeSet::new();
         for input in sequences(10, 9, tags) {
-            let mut free = SegmentTagger::new(model.clone());
-            let mut tagger = SegmentTagger::new(model.clone()).with_transitions(&scored).unwrap();
+            let mut free = Tagger::new(model.clone());
+            let mut tagger = Tagger::new(model.clone()).with_transitions(&scored).unwrap();
             let own = free.lattice(&input, &[]).unwrap();
             let limited = tagger.lattice(&input, &[]).unwrap();
             let mut terms = SegmentTerms::new(&model, &input).unwrap();

@@ -10,10 +10,11 @@ use super::missing;
 use kbest::feature::{FeatureSource, Preset};
 use kbest::model::SegmentModelParts;
 use kbest::random::Random;
+use kbest::scoring::Scorer;
 use kbest::scoring::SegmentModelMemory;
-use kbest::segment::{BoundOptions, Estimate, Norm, SegmentDecoder, SegmentScratch, Segmentation};
+use kbest::segment::{self, BoundOptions, Estimate, Norm, Segmentation};
 use kbest::train::{Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer, TrainingSet};
-use kbest::{SegmentModel, Sequence, Tagger};
+use kbest::{Decoder, SegmentModel, Sequence, Tagger};
 use kbest_cli::failure::Result;
 use std::path::Path;
 use std::sync::Arc;
@@ -189,14 +190,15 @@ fn best(found: Vec<Segmentation<f32>>) -> Segmentation<f32> {
 
 /// Share of the records on which the learned bound's answer is short by more than delta.
 fn short(model: &SegmentModel, test: &[Sequence], delta: f64) -> Result<f64> {
-    let exact: SegmentDecoder = "semi-viterbi-simd".parse()?;
-    let learned = SegmentDecoder::SemiAstar(Estimate::Learned);
-    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    let exact: Decoder = "semi-viterbi-simd".parse()?;
+    let learned = Decoder::SemiAstar(Estimate::Learned);
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), segment::Scratch::default());
     let mut short = 0;
     for sequence in test {
-        let lattice = model.bounded_lattice(sequence, &mut memory)?;
-        let right = best(exact.decode(&lattice, 1, &mut scratch)?.segmentations).score;
-        let answer = best(learned.decode(&lattice, 1, &mut scratch)?.segmentations).score;
+        model.prepare_for(&learned, &mut memory);
+        let lattice = model.lattice(sequence, &mut memory)?;
+        let right = best(exact.decode_segments(&lattice, 1, &mut scratch)?.paths).score;
+        let answer = best(learned.decode_segments(&lattice, 1, &mut scratch)?.paths).score;
         short += usize::from(f64::from(right) - f64::from(answer) > delta);
     }
     Ok(short as f64 / test.len().max(1) as f64)
@@ -271,8 +273,8 @@ fn segment_rows(
     let longest = model.longest().iter().max().map_or(1, |&longest| longest as usize);
     let possible: usize =
         test.iter().map(|sequence| (1..=sequence.len()).map(|end| end.min(longest)).sum::<usize>()).sum();
-    let decoders = DECODERS.map(|name| name.parse::<SegmentDecoder>());
-    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    let decoders = DECODERS.map(|name| name.parse::<Decoder>());
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), segment::Scratch::default());
     let mut whole = vec![vec![f64::INFINITY; test.len()]; DECODERS.len()];
     let mut decode = whole.clone();
     let mut asked = [0; DECODERS.len()];
@@ -281,21 +283,18 @@ fn segment_rows(
         for (i, sequence) in test.iter().enumerate() {
             for (d, decoder) in decoders.iter().enumerate() {
                 let decoder = decoder.clone()?;
-                let learned = decoder == SegmentDecoder::SemiAstar(Estimate::Learned);
+                model.prepare_for(&decoder, &mut memory);
                 let begun = Instant::now();
-                let lattice = match learned {
-                    true => model.bounded_lattice(sequence, &mut memory)?,
-                    false => model.lattice(sequence, &mut memory)?,
-                };
+                let lattice = model.lattice(sequence, &mut memory)?;
                 let built = Instant::now();
-                let answer = decoder.decode(&lattice, 1, &mut scratch)?;
+                let answer = decoder.decode_segments(&lattice, 1, &mut scratch)?;
                 let seconds = (begun.elapsed().as_secs_f64(), built.elapsed().as_secs_f64());
                 drop(lattice);
                 whole[d][i] = whole[d][i].min(seconds.0);
                 decode[d][i] = decode[d][i].min(seconds.1);
                 if round == 0 {
                     asked[d] += SegmentModel::asked(&mut memory);
-                    answers[d].push(best(answer.segmentations));
+                    answers[d].push(best(answer.paths));
                 }
             }
         }
@@ -369,12 +368,12 @@ mod tests {
     fn a_wrong_segmentation_is_left_to_be_seen_again() {
         let folder = tempfile::tempdir().unwrap();
         let (model, test) = trained();
-        let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
-        let exact: SegmentDecoder = TEXTBOOK.parse().unwrap();
+        let (mut memory, mut scratch) = (SegmentModelMemory::default(), segment::Scratch::default());
+        let exact: Decoder = TEXTBOOK.parse().unwrap();
         let mut two_best = vec![];
         for record in &test {
             let lattice = model.lattice(record, &mut memory).unwrap();
-            two_best.push(exact.decode(&lattice, 2, &mut scratch).unwrap().segmentations);
+            two_best.push(exact.decode_segments(&lattice, 2, &mut scratch).unwrap().paths);
         }
         let right: Vec<Segmentation<f32>> = two_best.iter().map(|answers| answers[0].clone()).collect();
         let mut answers = vec![right.clone(); DECODERS.len()];
@@ -396,9 +395,9 @@ mod tests {
         let kept = &batch.segment_lattices().unwrap()[0];
         assert_eq!(kept.segmentation_score(&answers[2][7].segments).unwrap(), answers[2][7].score);
         for name in DECODERS.into_iter().filter(|name| *name != LEARNED) {
-            let decoder: SegmentDecoder = name.parse().unwrap();
+            let decoder: Decoder = name.parse().unwrap();
             assert_eq!(
-                best(decoder.decode(kept, 1, &mut scratch).unwrap().segmentations),
+                best(decoder.decode_segments(kept, 1, &mut scratch).unwrap().paths),
                 right[7],
                 "{name}"
             );

@@ -9,10 +9,10 @@ use super::Arguments;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Progress};
 use crate::table;
-use crate::text::segment_decoder;
+use kbest::scoring::Scorer;
 use kbest::scoring::SegmentModelMemory;
-use kbest::segment::{Estimate, Segment, SegmentDecoder, SegmentScratch};
-use kbest::{SegmentModel, Sequence, simd};
+use kbest::segment::{self, Estimate, Segment};
+use kbest::{Decoder, SegmentModel, Sequence, Structure, simd};
 use serde::Serialize;
 use std::io::Write;
 use std::time::Instant;
@@ -21,10 +21,10 @@ use std::time::Instant;
 const USUAL: [&str; 3] = ["semi-viterbi-simd", "semi-funnel", "semi-astar"];
 
 /// Added to them if the model has a bound.
-const LEARNED: SegmentDecoder = SegmentDecoder::SemiAstar(Estimate::Learned);
+const LEARNED: Decoder = Decoder::SemiAstar(Estimate::Learned);
 
 /// What decodes segments without features of their own.
-const LIMIT: SegmentDecoder = SegmentDecoder::SemiViterbiSimd;
+const LIMIT: Decoder = Decoder::SemiViterbiSimd;
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -73,7 +73,7 @@ type Times = [f64; 3];
 
 struct Contender {
     name: String,
-    decoder: SegmentDecoder,
+    decoder: Decoder,
     times: Vec<Times>,
     asked: usize,
     answers: Vec<Vec<Segment>>,
@@ -98,7 +98,8 @@ pub(super) fn run(arguments: &Arguments, model: &SegmentModel) -> Result<()> {
         names => names.split(',').collect(),
     };
     let contender = |name: &&str| {
-        let (name, decoder) = ((*name).to_owned(), segment_decoder(name)?);
+        let (name, decoder) = ((*name).to_owned(), Decoder::by_name(name)?);
+        decoder.supports_on(kbest::Segments::LATTICES, 1)?;
         Ok(Contender {
             name,
             decoder,
@@ -109,15 +110,16 @@ pub(super) fn run(arguments: &Arguments, model: &SegmentModel) -> Result<()> {
     };
     let mut contenders = names.iter().map(contender).collect::<Result<Vec<_>>>()?;
     let progress = Progress::new(arguments.repeat * sequences.len(), false);
-    let (mut memory, mut scratch) = (SegmentModelMemory::default(), SegmentScratch::default());
+    let (mut memory, mut scratch) = (SegmentModelMemory::default(), segment::Scratch::default());
     let mut limit = vec![[f64::INFINITY; 2]; sequences.len()];
     for round in 0..arguments.repeat {
         for (i, sequence) in sequences.iter().enumerate() {
+            model.prepare_for(&LIMIT, &mut memory);
             drop(model.lattice(sequence, &mut memory)?);
             let begun = Instant::now();
             let lattice = model.lattice(sequence, &mut memory)?.without_scores();
             let built = Instant::now();
-            LIMIT.decode(&lattice, 1, &mut scratch)?;
+            LIMIT.decode_segments(&lattice, 1, &mut scratch)?;
             let times = [built - begun, built.elapsed()].map(|time| time.as_secs_f64());
             drop(lattice);
             for (best, time) in limit[i].iter_mut().zip(times) {
@@ -127,14 +129,12 @@ pub(super) fn run(arguments: &Arguments, model: &SegmentModel) -> Result<()> {
             for turn in 0..count {
                 let contender = &mut contenders[(turn + round + i) % count];
                 let begun = Instant::now();
-                let lattice = match contender.decoder {
-                    LEARNED => model.bounded_lattice(sequence, &mut memory)?,
-                    _ => model.lattice(sequence, &mut memory)?,
-                };
+                model.prepare_for(&contender.decoder, &mut memory);
+                let lattice = model.lattice(sequence, &mut memory)?;
                 let built = Instant::now();
-                let answer = contender.decoder.decode(&lattice, 1, &mut scratch)?;
+                let answer = contender.decoder.decode_segments(&lattice, 1, &mut scratch)?;
                 let decoded = Instant::now();
-                contender.decoder.decode(&lattice, 1, &mut scratch)?;
+                contender.decoder.decode_segments(&lattice, 1, &mut scratch)?;
                 let again = decoded.elapsed();
                 let times = [built - begun, decoded - built, again].map(|time| time.as_secs_f64());
                 drop(lattice);
@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &Arguments, model: &SegmentModel) -> Result<()> {
                 }
                 if round == 0 {
                     contender.asked += SegmentModel::asked(&mut memory);
-                    let best = answer.segmentations.into_iter().next();
+                    let best = answer.paths.into_iter().next();
                     contender.answers.push(best.map(|best| best.segments).unwrap_or_default());
                 }
             }

@@ -7,10 +7,11 @@
 use super::fit::{Example, FitOptions, FitSize, Norm, Weight, fit};
 use super::observe::{Guess, Inequality, on_all_paths, on_best_path};
 use super::{BoostedTrees, BoundMemory, BoundParts, LearnedBound, Promise, TokenFeatures};
+use crate::decode::{Decoded, Decoder};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::random::Random;
-use crate::segment::{Estimate, Segment, SegmentDecoder, SegmentLattice, SegmentScratch};
+use crate::segment::{Estimate, Scratch, Segment, SegmentLattice, Segmentation};
 use crate::simd::Float;
 use std::collections::{HashMap, HashSet};
 
@@ -213,15 +214,15 @@ fn decode_exactly<S: Float>(
     numbers: &[u32],
     progress: &mut dyn FnMut(BoundProgress),
 ) -> Result<Vec<Seen>> {
-    let mut scratch = SegmentScratch::default();
+    let mut scratch = Scratch::default();
     let mut seen = vec![];
     for (done, &number) in numbers.iter().enumerate() {
         source.show(number as usize, &mut |lattice, features| {
-            let answer = match SegmentDecoder::Auto.decode(lattice, 1, &mut scratch) {
+            let answer = match Decoder::default().decode_segments(lattice, 1, &mut scratch) {
                 Err(Error::NoPath) => return Ok(()),
                 answer => answer?,
             };
-            let best = &answer.segmentations[0];
+            let best = answer.best();
             if !best.segments.is_empty() {
                 seen.push(Seen {
                     number: number as usize,
@@ -331,6 +332,11 @@ impl Vocabulary {
     }
 }
 
+/// Explicit scores that a search asked for.
+fn asked<S>(answer: &Decoded<S, Segmentation<S>>) -> u64 {
+    answer.counters.as_ref().map_or(0, |counters| counters.explicit)
+}
+
 /// What the bound is worth on these sequences.
 fn measure<S: Float>(
     source: &mut dyn BoundSource<S>,
@@ -340,28 +346,28 @@ fn measure<S: Float>(
     report: &mut BoundReport,
     progress: &mut dyn FnMut(BoundProgress),
 ) -> Result<()> {
-    let (mut scratch, mut memory) = (SegmentScratch::default(), BoundMemory::default());
+    let (mut scratch, mut memory) = (Scratch::default(), BoundMemory::default());
     let (mut shortfalls, mut broken, mut explicit) = (vec![], 0, [0, 0]);
     for (done, &number) in numbers.iter().enumerate() {
         source.show(number as usize, &mut |lattice, features| {
             if lattice.positions() == 0 {
                 return Ok(()); // no answer can fall short
             }
-            let exact = match SegmentDecoder::Auto.decode(lattice, 1, &mut scratch) {
+            let exact = match Decoder::default().decode_segments(lattice, 1, &mut scratch) {
                 Err(Error::NoPath) => return Ok(()),
                 answer => answer?,
             };
             let estimate = bound.estimate(lattice, features, &mut memory)?;
-            let best = &exact.segmentations[0];
+            let best = exact.best();
             let guess = Guess { labels: &memory.labels, along: &memory.along };
             let inequalities = on_best_path(lattice, guess, &best.segments)?;
             let short = |one: &Inequality| one.completion - estimate.completion(lattice, one.segment) > delta;
             broken += usize::from(inequalities.iter().any(short));
             let lattice = lattice.clone().with_learned(&estimate)?;
-            let found = SegmentDecoder::SemiAstar(Estimate::Learned).decode(&lattice, 1, &mut scratch)?;
-            shortfalls.push((best.score.to_f64() - found.segmentations[0].score.to_f64()).max(0.0));
-            explicit[0] += exact.counters.explicit;
-            explicit[1] += found.counters.explicit;
+            let found = Decoder::SemiAstar(Estimate::Learned).decode_segments(&lattice, 1, &mut scratch)?;
+            shortfalls.push((best.score.to_f64() - found.best().score.to_f64()).max(0.0));
+            explicit[0] += asked(&exact);
+            explicit[1] += asked(&found);
             Ok(())
         })?;
         progress(BoundProgress::Measured(done + 1, numbers.len()));

@@ -35,6 +35,7 @@ mod observe;
 #[cfg(feature = "bounds")]
 mod programme;
 mod promise;
+pub(super) mod search;
 mod trees;
 
 #[cfg(feature = "bounds")]
@@ -42,9 +43,9 @@ pub use fit::{FitSize, Norm};
 #[cfg(feature = "bounds")]
 pub use learn::{BoundOptions, BoundProgress, BoundReport, BoundSource, LookAtSequence, learn_bound};
 pub use promise::Promise;
+pub use search::LearnedEstimate;
 pub use trees::BoostedTrees;
 
-use super::learned::LearnedEstimate;
 use super::{Guarantee, SegmentLattice};
 use crate::error::{Error, Result};
 use crate::label::LabelId;

@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 #![allow(clippy::unwrap_used)] // a test may fail this way
 
-use kbest_core::decode::{Answers, Astar, CATALOGUE, CarpeDiem, CarpeDiemBound, Heuristic};
+use kbest_core::decode::{Answers, Astar, CarpeDiem, CarpeDiemBound, Entry, Heuristic, Lattices, catalogue};
 use kbest_core::lattice::Held;
 use kbest_core::{Decoder, Edges, Float, LabelId, Lattice, Path};
 
@@ -449,7 +449,8 @@ fn decoders(takes: impl Fn(Answers) -> bool) -> Vec<Decoder> {
     let only = std::env::var("KBEST_TEST_DECODERS").ok();
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|o| o == name));
     let mut decoders = vec![];
-    for entry in CATALOGUE.iter().filter(|entry| entry.exact && takes(entry.answers) && wanted(entry.name)) {
+    let fits = |entry: &&Entry| entry.exact && takes(entry.answers) && wanted(entry.name);
+    for entry in catalogue(Lattices::Positions).filter(fits) {
         match Decoder::by_name(entry.name).unwrap() {
             Decoder::Astar(_) => {
                 decoders.extend(Heuristic::ALL.map(|heuristic| Decoder::Astar(Astar { heuristic })));

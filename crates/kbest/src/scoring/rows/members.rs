@@ -17,9 +17,8 @@ use super::distinct_edges;
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::model::{LabelParts, Model, Voters};
 use crate::scoring::{Constrain, Members};
-use kbest_core::LabelId;
-use kbest_core::Result;
 use kbest_core::lattice::{Edges, Lattice};
+use kbest_core::{LabelId, Positions, Result};
 
 /// The effect on the lattice of changing one weight.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +144,7 @@ fn zero_edges(model: &Model, matrices: usize, observed: bool) -> Result<Edges<f3
     Edges::per_position((0..matrices).map(|_| matrix()).collect::<Result<_>>()?)
 }
 
-impl Members for RowMembers<'_> {
+impl Members<Positions> for RowMembers<'_> {
     fn votes(&self) -> &[u32] {
         self.voters.votes()
     }

@@ -63,7 +63,6 @@ pub use weights::DualWeights;
 
 use super::family::Family;
 use super::rows::TrainingSet;
-use super::structure::Positions;
 use super::{Averaging, Change, Recipe, Update};
 use crate::feature::FeatureId;
 use crate::feature::token::{TokenKernel, TokenVectors, vector_of};
@@ -72,6 +71,7 @@ use crate::state::{StateReader, StateWriter};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use kbest_core::LabelId;
+use kbest_core::Positions;
 use kbest_core::lattice::Lattice;
 use kbest_core::{Error, Result};
 use std::sync::Arc;

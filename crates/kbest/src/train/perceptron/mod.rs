@@ -27,11 +27,11 @@
 
 use super::change::{Change, merge, scale};
 use super::family::{Family, Part, positions};
-use super::structure::Structure;
 use super::{Algorithm, EpochReport, OnProgress, Progress, Recipe, Trainer, TrainingSet, shuffled};
 use crate::model::VotersBuilder;
 use crate::state::{StateReader, StateWriter};
-use kbest_core::decode::Decoder;
+use kbest_core::Structure;
+use kbest_core::decode::{Decoded, Decoder};
 use kbest_core::{Error, Result};
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -65,13 +65,13 @@ pub enum Update {
 
 /// Options of perceptron training.
 #[derive(Debug, Clone)]
-pub struct PerceptronOptions<D = Decoder> {
+pub struct PerceptronOptions {
     /// The weights that form the model.
     pub averaging: Averaging,
     /// The size of a correction.
     pub update: Update,
     /// The decoder used in training.
-    pub decoder: D,
+    pub decoder: Decoder,
     /// Determines the order of the sequences.
     pub seed: u64,
     /// Threads; more than one means parameter mixing.
@@ -80,12 +80,12 @@ pub struct PerceptronOptions<D = Decoder> {
     pub runs: usize,
 }
 
-impl<D: Default> Default for PerceptronOptions<D> {
+impl Default for PerceptronOptions {
     fn default() -> Self {
         PerceptronOptions {
             averaging: Averaging::default(),
             update: Update::default(),
-            decoder: D::default(),
+            decoder: Decoder::default(),
             seed: 1,
             threads: 1,
             runs: 1,
@@ -93,9 +93,9 @@ impl<D: Default> Default for PerceptronOptions<D> {
     }
 }
 
-impl<D> PerceptronOptions<D> {
+impl PerceptronOptions {
     /// Those of a recipe for a perceptron of any kind.
-    pub(super) fn of(recipe: &Recipe, decoder: D) -> Self {
+    pub(super) fn of(recipe: &Recipe, decoder: Decoder) -> Self {
         PerceptronOptions {
             averaging: match recipe.algorithm {
                 Algorithm::Perceptron => Averaging::Final,
@@ -115,14 +115,11 @@ impl<D> PerceptronOptions<D> {
     }
 }
 
-/// What decodes the lattices of a family.
-type DecoderOf<F> = <<F as Family>::Structure as Structure>::Decoder;
-
 /// A perceptron in training, for any family of models.
 #[derive(Debug)]
 pub struct Perceptron<F: Family = TrainingSet> {
     data: Arc<F>,
-    options: PerceptronOptions<DecoderOf<F>>,
+    options: PerceptronOptions,
     weights: Vec<F::Weights>, // one per run
     voters: Option<VotersBuilder>,
     epochs: usize,
@@ -134,7 +131,7 @@ impl<F: Family> Perceptron<F> {
     ///
     /// # Errors
     /// [`Error::Argument`] for zero threads or runs, voting with several, or what [`Family::accept`] refuses.
-    pub fn new(data: Arc<F>, options: PerceptronOptions<DecoderOf<F>>) -> Result<Self> {
+    pub fn new(data: Arc<F>, options: PerceptronOptions) -> Result<Self> {
         let voted = options.averaging == Averaging::Voted;
         let counts =
             [("threads of the perceptron", options.threads), ("runs of the perceptron", options.runs)];
@@ -243,7 +240,7 @@ const SETTLED_EVERY: usize = 8;
 /// One thread learns from the sequences in this order, starting at step `clock`.
 pub(super) fn learn<F: Family>(
     data: &F,
-    options: &PerceptronOptions<DecoderOf<F>>,
+    options: &PerceptronOptions,
     clock: u64,
     order: &[u32],
     weights: &mut F::Weights,
@@ -303,7 +300,8 @@ impl Tally {
 #[derive(Debug)]
 struct Learner<F: Family> {
     memory: F::Memory,
-    scratch: <F::Structure as Structure>::Scratch,
+    scratch: <F::Structure as Structure>::Scratch<f32>,
+    decoded: Decoded<f32, <F::Structure as Structure>::Path<f32>>,
     answer: Vec<Part<F>>,
     changes: Vec<Change<F::Parameter>>,
 }
@@ -313,6 +311,7 @@ impl<F: Family> Default for Learner<F> {
         Learner {
             memory: F::Memory::default(),
             scratch: Default::default(),
+            decoded: Decoded::default(),
             answer: Vec::new(),
             changes: Vec::new(),
         }
@@ -326,20 +325,21 @@ impl<F: Family> Learner<F> {
         data: &F,
         weights: &F::Weights,
         example: usize,
-        options: &PerceptronOptions<DecoderOf<F>>,
+        options: &PerceptronOptions,
     ) -> Result<usize> {
         let gold = data.gold(example);
-        let lattice = data.lattice(weights, example, &mut self.memory)?;
-        F::Structure::search(&lattice, &options.decoder, gold, &mut self.scratch, &mut self.answer)?;
-        let answer = &self.answer[..];
+        let Learner { memory, scratch, decoded, answer, changes } = self;
+        let lattice = data.lattice(weights, example, memory)?;
+        F::Structure::search(&options.decoder, &lattice, gold, scratch, decoded, answer)?;
+        let answer = &answer[..];
         let wrong = F::Structure::wrong(answer, gold);
-        self.changes.clear();
+        changes.clear();
         if wrong == 0 {
             return Ok(0);
         }
-        data.difference(example, answer, &mut self.changes);
+        data.difference(example, answer, changes);
         if let Update::PassiveAggressive { longest } = options.update {
-            let squares = merge(&mut self.changes);
+            let squares = merge(changes);
             let reached = if F::Structure::positions(answer) < F::Structure::positions(gold) {
                 answer.len()
             } else {
@@ -349,7 +349,7 @@ impl<F: Family> Learner<F> {
             let (loses, wins) = (score(answer)?, score(&gold[..reached])?);
             let loss = f64::from(loses) - f64::from(wins) + (wrong as f64).sqrt();
             let step = if squares > 0.0 { (loss / squares).min(f64::from(longest)) } else { 0.0 };
-            scale(&mut self.changes, step.max(0.0) as f32);
+            scale(changes, step.max(0.0) as f32);
         }
         // Positions that the beam never reached are reported as wrong.
         Ok(wrong + F::Structure::positions(gold) - F::Structure::positions(answer))

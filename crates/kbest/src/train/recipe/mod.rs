@@ -42,8 +42,7 @@ use crate::feature::token::StandardKernel;
 use crate::model::{LabelGroups, Model, SegmentModel, USUAL_GROUPS};
 use crate::options::Options;
 use crate::sequence::Sequence;
-use kbest_core::decode::Decoder;
-use kbest_core::segment::SegmentDecoder;
+use kbest_core::decode::{Decoder, Lattices};
 use kbest_core::{Error, Result};
 use std::sync::Arc;
 
@@ -80,11 +79,7 @@ impl Recipe {
             return Err(Error::argument("keep_features", "no prune, which drops features", "both"));
         }
         self.kernel()?;
-        if self.algorithm.is_of_segments() {
-            self.segment_decoder().map(drop)
-        } else {
-            self.decoder().map(drop)
-        }
+        self.decoder().map(drop)
     }
 
     /// Refuses options that have an effect with held-out data only.
@@ -259,7 +254,7 @@ impl Recipe {
         match self.algorithm {
             Algorithm::SemiCrf => Ok(Box::new(Crf::new(data.clone(), CrfOptions::of(self))?)),
             Algorithm::Semi => {
-                let options = PerceptronOptions::of(self, self.segment_decoder()?);
+                let options = PerceptronOptions::of(self, self.decoder()?);
                 Ok(Box::new(Perceptron::new(data.clone(), options)?))
             }
             other => Err(Error::argument("algorithm", "one for segments", other.name())),
@@ -276,15 +271,14 @@ impl Recipe {
         })
     }
 
-    fn segment_decoder(&self) -> Result<SegmentDecoder> {
-        self.decoder.as_deref().unwrap_or("auto").parse()
-    }
-
     fn kernel(&self) -> Result<StandardKernel> {
         self.kernel.as_deref().unwrap_or("linear").parse()
     }
 
     pub(super) fn decoder(&self) -> Result<Decoder> {
-        Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))
+        let decoder = Decoder::by_name(self.decoder.as_deref().unwrap_or("auto"))?;
+        let of_segments = self.algorithm.is_of_segments();
+        decoder.supports_on(if of_segments { Lattices::Segments } else { Lattices::Positions }, 1)?;
+        Ok(decoder)
     }
 }

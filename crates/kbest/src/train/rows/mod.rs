@@ -18,13 +18,13 @@ pub(in crate::train) use observed::Observed;
 pub use point::{RowPoint, RowSums};
 
 use super::family::{Differentiable, Family, Scope, Tally};
-use super::structure::Positions;
 use super::{Averaging, Change, Update};
 use crate::feature::FeatureId;
 use crate::model::{LabelGroups, LabelParts, Model, ModelParts, Voters, VotersBuilder};
 use crate::scoring::rows::{self, ScoreBuffer};
 use crate::state::{StateReader, StateWriter};
 use kbest_core::LabelId;
+use kbest_core::Positions;
 use kbest_core::lattice::Lattice;
 use kbest_core::{Error, Result};
 

@@ -8,7 +8,7 @@
 //! ```
 //! use kbest::feature::{FeatureSource, Preset};
 //! use kbest::train::{Perceptron, PerceptronOptions, SegmentOptions, SegmentTrainingSet, Trainer};
-//! use kbest::{SegmentTagger, Sequence};
+//! use kbest::{Sequence, Tagger};
 //! use std::sync::Arc;
 //!
 //! let mut sequence = Sequence::new();
@@ -22,9 +22,9 @@
 //! for _ in 0..5 {
 //!     trainer.epoch(&mut |_| ())?;
 //! }
-//! let mut tagger = SegmentTagger::new(Arc::new(trainer.model()?));
+//! let mut tagger = Tagger::new(Arc::new(trainer.model()?));
 //! let tagged = tagger.tag(&Sequence::from_tokens(["7", "Long", "Lane", "Bath"]), 1)?;
-//! let segments = &tagged.decoded.segmentations[0].segments;
+//! let segments = &tagged.decoded.best().segments;
 //! assert_eq!(segments.iter().map(|part| part.end).collect::<Vec<_>>(), [1, 3, 4]);
 //! # Ok::<(), kbest::Error>(())
 //! ```
@@ -42,7 +42,6 @@ pub use weights::{SegmentParameter, SegmentWeights};
 
 use super::family::{Differentiable, Family, Scope, Tally};
 use super::rows::RowParameter;
-use super::structure::Segments;
 use super::{Averaging, Change, Update};
 use crate::feature::{FeatureBuffer, FeatureId};
 use crate::model::{
@@ -51,6 +50,7 @@ use crate::model::{
 use crate::scoring::{PlaceScores, place_lattice};
 use crate::state::{StateReader, StateWriter};
 use kbest_core::LabelId;
+use kbest_core::Segments;
 use kbest_core::segment::{Segment, SegmentLattice};
 use kbest_core::simd::Float;
 use kbest_core::{Error, Result};

@@ -11,7 +11,7 @@ use crate::scoring::{PlaceScores, place_lattice};
 use crate::train::family::Tally;
 use kbest_core::Result;
 use kbest_core::lattice::Edges;
-use kbest_core::segment::SegmentMarginals;
+use kbest_core::segment::Marginals;
 
 /// A vector of weights, ready to score.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl<'a> SegmentPoint<'a> {
             .with_durations(&whole.durations[..])?
             .with_scores(example.spans.longest(), &whole.spans[..])?
             .with_longest_by_label(longest)?;
-        let marginals = SegmentMarginals::new(&lattice)?;
+        let marginals = Marginals::new(&lattice)?;
         let loss = marginals.log_partition() - lattice.segmentation_score(&example.gold)?;
         for list in [&mut *begin, end] {
             list.clear();

@@ -17,14 +17,15 @@
 //! explicit scores only for what comes off. Estimates may be inconsistent, so a label may be entered again with a better score; after
 //! `(T (W + 1) + 1) L` steps the search gives up, and the exact one is asked. **When not.** Where the answer must be the best one.
 
-use super::astar::{Item, Waiting};
-use super::completions::{Completions, Raise};
-use super::lattice::Explicit;
-use super::scores::SpanBounds;
-use super::{Guarantee, Segment, SegmentCounters, SegmentLattice, Segmentation};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
+use crate::segment::astar::{self, Item, Waiting};
+use crate::segment::completions::{Completions, Raise};
+use crate::segment::decoder::Scratch;
+use crate::segment::lattice::Explicit;
+use crate::segment::scores::SpanBounds;
+use crate::segment::{Counters, Estimate, Guarantee, Segment, SegmentLattice, Segmentation};
 use crate::simd::{Float, padded, run};
 use std::collections::BinaryHeap;
 
@@ -32,11 +33,11 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnedEstimate {
     /// `(T + 1) x L`: a segment `[s, r)` is expected to score `sums[r][y] - sums[s][y] - once[y]` explicitly.
-    pub(super) sums: Vec<f64>,
-    pub(super) once: Vec<f64>,
+    pub(in crate::segment) sums: Vec<f64>,
+    pub(in crate::segment) once: Vec<f64>,
     /// `(T + 1) x L`: what follows a segment that ends here with this label; the first row is not used.
-    pub(super) after: Vec<f64>,
-    pub(super) guarantee: Guarantee,
+    pub(in crate::segment) after: Vec<f64>,
+    pub(in crate::segment) guarantee: Guarantee,
 }
 
 impl Default for LearnedEstimate {
@@ -60,7 +61,7 @@ impl LearnedEstimate {
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Memory<S> {
+pub(in crate::segment) struct Memory<S> {
     agenda: BinaryHeap<Waiting>,
     entered: Vec<S>,    // T x L
     before: Vec<u32>,   // T x L: the label before
@@ -130,17 +131,39 @@ impl<S: Float> Memory<S> {
     }
 }
 
+/// A segmentation that is probably nearly the best, or the best one if that takes too long, and what is known of it.
+///
+/// # Errors
+/// [`Error::Unsupported`] if the lattice has no estimate, [`Error::NoPath`].
+pub(in crate::segment) fn best<S: Float>(
+    lattice: &SegmentLattice<'_, S>,
+    scratch: &mut Scratch<S>,
+    counters: &mut Counters,
+) -> Result<(Segmentation<S>, Guarantee)> {
+    let Some(estimate) = &lattice.learned else {
+        let reason = "learned bounds belong to models, and this lattice has none; \
+                      use the estimate admissible, or a model that `kbest learn-bound` has given one";
+        return Err(Error::Unsupported { decoder: "semi-astar", reason: reason.into() });
+    };
+    let Scratch { completions, bounds, learned: memory, .. } = &mut *scratch;
+    match search(lattice, estimate, completions, bounds, memory, counters)? {
+        Some(found) if lattice.as_learned => Ok((found, estimate.guarantee)),
+        Some(found) => Ok((found, Guarantee::None)),
+        None => Ok((astar::search(lattice, Estimate::Admissible, scratch, counters)?, Guarantee::Exact)),
+    }
+}
+
 /// A segmentation that is probably nearly the best; `None` if the search takes too long.
 ///
 /// # Errors
 /// [`Error::NoPath`] if all are forbidden.
-pub(super) fn search<S: Float>(
+fn search<S: Float>(
     lattice: &SegmentLattice<'_, S>,
     estimate: &LearnedEstimate,
     completions: &mut Completions,
     bounds: &mut SpanBounds<S>,
     memory: &mut Memory<S>,
-    counters: &mut SegmentCounters,
+    counters: &mut Counters,
 ) -> Result<Option<Segmentation<S>>> {
     let (positions, labels) = (lattice.positions(), lattice.labels());
     memory.reset(lattice, estimate);
