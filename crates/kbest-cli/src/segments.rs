@@ -93,7 +93,7 @@ fn chosen(request: &Request<'_>) -> Result<Decoder> {
         if estimate == Estimate::Learned {
             return Err(Failure::Usage(
                 "--heuristic learned: expected none or admissible: learned bounds belong to models (see \
-                 `kbest learn-bound`, then `kbest tag --bound learned`)"
+                 `kbest learn-bound`, then `kbest tag --decoder semi-astar:learned`)"
                     .into(),
             ));
         }

@@ -79,7 +79,7 @@ def test_options_of_taggers(tmp_path):
         assert load(decoder="viterbi-simd").decoder == "viterbi-simd"
         with pytest.raises(errors.KeywordError, match="did you mean `decoder`"):
             load(decodr="viterbi")
-        with pytest.raises(errors.ArgumentError, match="segments for `semi-viterbi`"):
+        with pytest.raises(errors.UnsupportedError, match="this is for single positions"):
             load(decoder="semi-viterbi")
 
 

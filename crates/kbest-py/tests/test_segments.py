@@ -105,7 +105,7 @@ def test_limits_and_batches(random):
         (dict(segment=np.zeros((4, 2, 2))), errors.ShapeError, "segment"),
         (dict(duration=np.full((2, 2), np.nan)), errors.ScoreError, "duration"),
         (dict(longest=0), errors.ArgumentError, "longest"),
-        (dict(decoder="viterbi"), errors.ArgumentError, "decoder"),
+        (dict(decoder="viterbi"), errors.UnsupportedError, "decoder"),
         (dict(segment=np.full((5, 2, 2), np.nan)), errors.ScoreError, "segment"),
         (dict(forced_segments=[(0, 9, 0)]), errors.ShapeError, "forced_segments"),
         (dict(forced_segments=[(3, 1, None)]), errors.ShapeError, "forced_segments"),

@@ -6,8 +6,8 @@ mod spans;
 use crate::failure::{Failure, Result};
 use crate::output::{Counted, Output, keep_inputs};
 use crate::text::{
-    Data, Event, Marginals, NotKept, Source, Suspicions, TaggerArguments, as_they_come, in_order,
-    likeliest, threads, with_model,
+    Data, Event, Marginals, NotKept, Source, Suspicions, TaggerArguments, as_they_come, in_order, likeliest,
+    threads, with_model,
 };
 use clap::Args;
 use kbest::feature::Extractor;

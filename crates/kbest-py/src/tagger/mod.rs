@@ -6,13 +6,13 @@
 
 mod calibrated;
 mod calls;
-mod model;
 mod evaluation;
+mod model;
 mod pool;
 mod tagged_path;
 
-pub(crate) use model::{Answer, SharedModel, share};
 pub(crate) use evaluation::PyEvaluation;
+pub(crate) use model::{Answer, SharedModel, share};
 pub(crate) use tagged_path::TaggedPath;
 
 use crate::arrow;
@@ -20,9 +20,9 @@ use crate::error;
 use crate::explain::Seen;
 use crate::options::{self, Keywords};
 use crate::segments::PySegmentMarginals;
-use model::{Engine, check_decoder, shared};
 use kbest::model::AnyModel;
 use kbest::{LabelSet, TaggerOptions};
+use model::{Engine, check_decoder, shared};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -47,9 +47,9 @@ pub(crate) struct PyTagger {
     engine: Box<dyn Engine>,
     model: SharedModel,
     options: TaggerOptions,
-    tags: LabelSet,                       // what positions can be labelled with
-    idle: [Mutex<Vec<Box<dyn Engine>>>; 2],        // without and with confidences
-    names: PyOnceLock<Vec<Py<PyString>>>, // of the tags
+    tags: LabelSet,                         // what positions can be labelled with
+    idle: [Mutex<Vec<Box<dyn Engine>>>; 2], // without and with confidences
+    names: PyOnceLock<Vec<Py<PyString>>>,   // of the tags
 }
 
 /// The options of a tagger: those given, and the others as they are.

@@ -10,7 +10,8 @@ use kbest::scoring::{Scorer, TextModel};
 use kbest::segment::{Marginals, Segment};
 use kbest::train::Product;
 use kbest::{
-    Error, LabelId, LabelSet, Lattice, Model, Result, SegmentModel, Sequence, Structure, Tagger, TaggerOptions,
+    Error, LabelId, LabelSet, Lattice, Model, Result, SegmentModel, Sequence, Structure, Tagger,
+    TaggerOptions,
 };
 use std::fmt;
 use std::path::Path;
