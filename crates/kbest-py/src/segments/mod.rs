@@ -9,7 +9,6 @@ use crate::error;
 use crate::parallel::{self, Number};
 use crate::path::int32;
 use kbest::Decoder;
-use kbest::decode::Lattices;
 use kbest::segment::{Marginals, Scratch, Segment, SegmentLattice, segmentations};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use parts::{Parts, Value};

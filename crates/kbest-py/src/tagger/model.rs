@@ -158,7 +158,7 @@ impl Kind for Model {
         None
     }
 
-    fn chain<'l, 'a>(lattice: &'l Lattice<'a, f32>) -> Option<&'l Lattice<'a, f32>> {
+    fn chain<'l, 'a>(lattice: &'l LatticeOf<'a, Self>) -> Option<&'l Lattice<'a, f32>> {
         Some(lattice)
     }
 
