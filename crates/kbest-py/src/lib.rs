@@ -25,6 +25,7 @@ mod segments;
 mod sequence;
 mod shards;
 mod tagger;
+mod torch;
 mod train;
 
 use pyo3::prelude::*;
@@ -44,6 +45,7 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode::decoders, module)?)?;
     module.add_function(wrap_pyfunction!(marginal::marginals, module)?)?;
     module.add_function(wrap_pyfunction!(marginal::log_partition, module)?)?;
+    module.add_function(wrap_pyfunction!(torch::batch_gradients, module)?)?;
     module.add_class::<segments::PySegmentation>()?;
     module.add_class::<segments::SegmentationIterator>()?;
     module.add_class::<segments::PySegmentMarginals>()?;
