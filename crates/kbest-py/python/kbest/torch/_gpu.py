@@ -6,6 +6,7 @@ of each sequence if they are not the first ``lengths[b]``.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Optional, Tuple
 
 import torch
@@ -13,8 +14,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from . import _few, _many, _viterbi
+from . import _few, _gradient, _many, _viterbi
 
+#: Rows of scores of many labels are padded to a multiple of this, so that a step masks nothing.
+PAD = 64
 #: Up to so many labels, the edges fit into the registers of a program.
 FEW = 128
 
@@ -32,6 +35,29 @@ def _warps(block: int) -> int:
     return {16: 1, 32: 1, 64: 4, 128: 8}[block]
 
 
+def padded(labels: int) -> int:
+    return labels if labels <= FEW else triton.cdiv(labels, PAD) * PAD
+
+
+@functools.lru_cache(None)
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _launch(kernel: Any, works: int, steps: int, device: torch.device, arguments: Any, named: Any) -> None:
+    """Runs all positions in one launch, whose programs wait for each other; in Triton's interpreter one by one.
+
+    ``arguments`` gets (counter, first position, last position, number of programs).
+    """
+    if device.type == "cpu":
+        for i in range(steps):
+            kernel[(works,)](*arguments(None, i, i + 1, works), **named)
+        return
+    programs = min(works, _processors(device))
+    counter = torch.zeros(1, dtype=torch.int32, device=device)
+    kernel[(programs,)](*arguments(counter, 0, steps, programs), **named, launch_cooperative_grid=True)
+
+
 def _tag_strides(tags: Optional[Tensor]) -> Tuple[int, int]:
     return (0, 0) if tags is None else (tags.stride(0), tags.stride(1))
 
@@ -46,6 +72,18 @@ def order_of(mask: Tensor) -> Tuple[Tensor, Tensor]:
     return order, lengths
 
 
+def kept_size(labels: int) -> int:
+    """How many numbers the backward pass wants of the edges: see :func:`_parts`."""
+    wide = padded(labels)
+    return wide * wide + 2
+
+
+def _parts(kept: Tensor, labels: int) -> Tuple[Tensor, Tensor]:
+    """exp(edges - top), padded with zeros; and (top, top - smallest finite edge)."""
+    wide = padded(labels)
+    return kept[: wide * wide].view(wide, wide), kept[wide * wide :]
+
+
 def forward(
     node: Tensor,
     edges: Tensor,
@@ -55,30 +93,34 @@ def forward(
     order: Optional[Tensor],
     tags: Optional[Tensor],
     keep: bool,
-) -> Tuple[Tensor, Tensor, Tensor]:
-    """log Z and the score of the given labels, both float64, and the forward scores (T, B, L), if they are to be kept."""
+) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """log Z and the score of the given labels, both float64; forward scores (T, B, L) and what is kept of the edges."""
     batch, steps, labels = node.shape
+    wide = padded(labels)
     real, real_tl = _real(node)
     device = node.device
     log_z = torch.empty(batch, dtype=torch.float64, device=device)
     gold = torch.empty(batch if tags is not None else 0, dtype=torch.float64, device=device)
-    kept = keep or labels > FEW
-    alphas = torch.empty((steps, batch, labels) if kept else (0,), dtype=real, device=device)
+    stored = keep or labels > FEW
+    alphas = torch.empty((steps, batch, wide) if stored else (0,), dtype=real, device=device)
+    kept = torch.empty(kept_size(labels) if stored else 0, dtype=real, device=device)
+    factors, extremes = _parts(kept, labels) if stored else (kept, kept)
     flags = {"has_lengths": lengths is not None, "has_order": order is not None}
     if labels <= FEW:
         block = max(16, triton.next_power_of_2(labels))
-        _few.forward_kernel[(batch,)](
-            node, edges, start, end, _pointer(lengths, node), _pointer(order, node), _pointer(tags, node), alphas, log_z, gold,
+        _few.chain_kernel[(batch,)](
+            node, edges, start, end, _pointer(lengths, node), _pointer(order, node), _pointer(tags, node), alphas,
+            log_z, gold, factors, extremes,
             batch, steps, labels, *node.stride(), *_tag_strides(tags), *edges.stride(),
-            **flags, has_tags=tags is not None, keep=keep, real=real_tl, block=block, num_warps=_warps(block),
+            **flags, back=False, has_tags=tags is not None, keep=keep, real=real_tl, block=block, num_warps=_warps(block),
         )  # fmt: skip
-        return log_z, gold, alphas
+        return log_z, gold, alphas, kept
+    _fill_factors(edges, factors, extremes)
     offsets = torch.zeros(batch, dtype=torch.float64, device=device)
-    factors, extremes = _factors(edges, real)
     _many_steps(node, edges, factors, extremes, start, lengths, order, alphas, offsets, back=False)
     block = triton.next_power_of_2(labels)
     _many.total_kernel[(batch,)](
-        alphas, end, _pointer(lengths, node), offsets, log_z, batch, steps, labels,
+        alphas, end, _pointer(lengths, node), offsets, log_z, batch, steps, labels, wide,
         has_lengths=lengths is not None, real=real_tl, block=block, num_warps=8 if block > 1024 else 4,
     )  # fmt: skip
     if tags is not None:
@@ -86,16 +128,17 @@ def forward(
             node, tags, edges, start, end, _pointer(lengths, node), _pointer(order, node), gold,
             steps, labels, *node.stride(), *_tag_strides(tags), *edges.stride(), **flags, num_warps=4,
         )  # fmt: skip
-    return log_z, gold, alphas
+    return log_z, gold, alphas, kept
 
 
-def _factors(edges: Tensor, real: torch.dtype) -> Tuple[Tensor, Tensor]:
-    """exp(edges - top), and (top, top - least finite edge) as the kernels read them."""
-    scores = edges.to(real)
-    least, top = torch.aminmax(torch.where(scores == float("-inf"), float("inf"), scores)).min, scores.amax()
-    top = torch.where(top == float("-inf"), 0.0, top)
-    spread = torch.where(least == float("inf"), 0.0, top - least)
-    return (scores - top).exp_(), torch.stack([top, spread])
+def _fill_factors(edges: Tensor, factors: Tensor, extremes: Tensor) -> None:
+    labels, wide = edges.shape[0], factors.shape[0]
+    real_tl = tl.float64 if factors.dtype == torch.float64 else tl.float32
+    block = triton.next_power_of_2(wide)
+    found = torch.empty(labels, 2, dtype=factors.dtype, device=edges.device)
+    named = {"real": real_tl, "block": block, "num_warps": 8 if block > 1024 else 4}
+    _many.row_extremes_kernel[(labels,)](edges, found, labels, *edges.stride(), **named)
+    _many.factors_kernel[(wide,)](edges, found, factors, extremes, labels, wide, *edges.stride(), **named)
 
 
 def _many_steps(
@@ -111,30 +154,42 @@ def _many_steps(
     back: bool,
 ) -> None:
     batch, steps, labels = node.shape
+    wide = states.shape[2]
     real, real_tl = _real(node)
-    # `tl.dot` takes f32 and at least 16 rows.
-    use_dot = real == torch.float32
-    block_b, block_p, block_y = _tiles(batch, labels) if use_dot else (4, 8, 64)
-    tiles = triton.cdiv(labels, block_y)
+    use_dot = real == torch.float32  # `tl.dot` takes f32 and at least 16 rows
+    block_b, block_p, block_y, warps, stages = _tiles(batch, labels) if use_dot else (4, 8, 64, 4, 1)
+    tiles = wide // block_y
     tops = torch.empty(2, tiles, batch, dtype=real, device=node.device)
     lows = torch.empty_like(tops)
-    grid = (tiles, triton.cdiv(batch, block_b))
-    edge_strides, factor_strides = edges.stride(), factors.stride()
-    if back:
-        edge_strides, factor_strides = edge_strides[::-1], factor_strides[::-1]
-    for i in reversed(range(steps)) if back else range(steps):
-        _many.step_kernel[grid](
+    edge_strides = edges.stride()
+    if back:  # rows of a tile of factors are contiguous either way
+        edge_strides, factors = edge_strides[::-1], factors.t().contiguous()
+
+    def arguments(counter: Any, begin: int, finish: int, programs: int) -> Any:
+        return (
             node, edges, factors, extremes, border, _pointer(lengths, node), _pointer(order, node), states, tops, lows,
-            offsets, i, int(back), batch, steps, labels, tiles, *node.stride(), *edge_strides, *factor_strides,
-            has_lengths=lengths is not None, has_order=order is not None, real=real_tl, use_dot=use_dot,
-            block_b=block_b, block_p=block_p, block_y=block_y, block_tiles=triton.next_power_of_2(tiles), num_warps=4,
+            offsets, _pointer(counter, node), begin, finish, batch, steps, labels, wide, tiles, programs,
+            *node.stride(), *edge_strides, *factors.stride(),
         )  # fmt: skip
 
+    named = {
+        "back": back, "has_lengths": lengths is not None, "has_order": order is not None, "real": real_tl, "use_dot": use_dot,
+        "block_b": block_b, "block_p": block_p, "block_y": block_y, "block_tiles": triton.next_power_of_2(tiles),
+        "num_warps": warps, "num_stages": stages,
+    }  # fmt: skip
+    _launch(_many.steps_kernel, tiles * triton.cdiv(batch, block_b), steps, node.device, arguments, named)
 
-def _tiles(batch: int, labels: int) -> Tuple[int, int, int]:
-    """Sequences, origins and targets of a tile: enough programs for all processors, few readings of the edges."""
-    block_y = 16 if labels <= 1024 else 32
-    return (16 if labels <= 1024 else 64) if batch > 16 else 16, 64, block_y
+
+def _tiles(batch: int, labels: int) -> Tuple[int, int, int, int, int]:
+    """Sequences, origins and targets of a tile, warps and stages: work for all processors, few readings of the edges."""
+    if labels <= 1024 or batch <= 16:
+        return 16, 64, 16, 4, 3
+    return 64, 64, 32, 4, 3
+
+
+def _best_tiles(batch: int, labels: int) -> Tuple[int, int, int, int]:
+    """The same for the best path: sequences, origins and targets of a tile, and warps."""
+    return (8 if batch > 4 else 2), 8, 32, 4
 
 
 def backward(
@@ -146,54 +201,67 @@ def backward(
     order: Optional[Tensor],
     tags: Optional[Tensor],
     alphas: Tensor,
+    kept: Tensor,
     grad_z: Tensor,
-    grad_gold: Tensor,
+    grad_gold: Optional[Tensor],
 ) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of node, edges, start and end."""
     batch, steps, labels = node.shape
+    wide = padded(labels)
     real, real_tl = _real(node)
     grad_node = torch.empty_like(node, dtype=real) if lengths is None else torch.zeros_like(node, dtype=real)
-    flags = {"has_lengths": lengths is not None, "has_order": order is not None, "has_tags": tags is not None}
+    pointers = (_pointer(lengths, node), _pointer(order, node))
+    flags = {"has_lengths": lengths is not None, "has_order": order is not None, "real": real_tl}
+    factors, extremes = _parts(kept, labels)
+    states = torch.empty_like(alphas)
     if labels <= FEW:
         block = max(16, triton.next_power_of_2(labels))
-        programs = min(batch, 132 * {16: 8, 32: 8, 64: 4, 128: 1}[block])
-        sums = torch.zeros(programs, labels * labels + 2 * labels, dtype=real, device=node.device)
-        _few.backward_kernel[(programs,)](
-            node, edges, end, _pointer(lengths, node), _pointer(order, node), _pointer(tags, node), alphas,
-            grad_z, _pointer(grad_gold, grad_z), grad_node, sums,
-            batch, steps, labels, programs, *node.stride(), *_tag_strides(tags), *edges.stride(), *grad_node.stride(),
-            **flags, real=real_tl, block=block, num_warps=_warps(block),
+        _few.chain_kernel[(batch,)](
+            node, edges, end, end, *pointers, node, states, grad_z, grad_z, factors, extremes,
+            batch, steps, labels, *node.stride(), 0, 0, *edges.stride()[::-1],
+            **flags, back=True, has_tags=False, keep=True, block=block, num_warps=_warps(block),
         )  # fmt: skip
-        total = sums.sum(0)
-        square = labels * labels
-        grad_edges = total[:square].view(labels, labels)
-        return grad_node, grad_edges, total[square : square + labels], total[square + labels :]
-    offsets = torch.zeros(batch, dtype=torch.float64, device=node.device)
-    factors, extremes = _factors(edges, real)
-    states = torch.empty_like(alphas)
-    _many_steps(node, edges, factors, extremes, end, lengths, order, states, offsets, back=True)
+    else:
+        offsets = torch.zeros(batch, dtype=torch.float64, device=node.device)
+        _many_steps(node, edges, factors, extremes, end, lengths, order, states, offsets, back=True)
     exact = torch.zeros(labels, labels, dtype=real, device=node.device)
     origins = torch.empty_like(alphas)
-    block = triton.next_power_of_2(labels)
-    warps = 8 if block > 1024 else 4
+    block = triton.next_power_of_2(wide)
+    named = {**flags, "block": block, "num_warps": 8 if block > 1024 else 4 if block > 128 else 1}
     grid = (steps, batch)
-    _many.steep_kernel[grid](
-        node, edges, extremes, _pointer(lengths, node), _pointer(order, node), alphas, states, grad_z, exact,
-        batch, steps, labels, *node.stride(), *edges.stride(),
-        has_lengths=lengths is not None, has_order=order is not None, real=real_tl, block=block, num_warps=warps,
+    ordered = torch.are_deterministic_algorithms_enabled()  # additions of different weights must have an order, too
+    _gradient.steep_kernel[grid](
+        node, edges, extremes, *pointers, alphas, states, grad_z, exact,
+        batch, steps, labels, wide, *node.stride(), *edges.stride(), **named,
     )  # fmt: skip
-    _many.finish_kernel[grid](
-        node, _pointer(lengths, node), _pointer(order, node), _pointer(tags, node), alphas, states, origins,
-        grad_z, _pointer(grad_gold, grad_z), grad_node, exact,
-        batch, steps, labels, *node.stride(), *_tag_strides(tags), *grad_node.stride(),
-        **flags, real=real_tl, block=block, num_warps=warps,
+    _gradient.finish_kernel[grid](
+        node, *pointers, _pointer(tags, node), alphas, states, origins, grad_z, _pointer(grad_gold, grad_z), grad_node, exact,
+        batch, steps, labels, wide, *node.stride(), *_tag_strides(tags), *grad_node.stride(),
+        **named, has_tags=tags is not None, count=not ordered,
     )  # fmt: skip
+    if ordered and tags is not None and grad_gold is not None:
+        _count_in_order(exact, tags, lengths, order, grad_gold)
     if steps > 1:
         with torch.autocast(node.device.type, enabled=False):
-            pairs = origins[:-1].reshape(-1, labels).t() @ states[1:].reshape(-1, labels)
-        exact.addcmul_(pairs, factors)
+            pairs = origins[:-1].view(-1, wide).t() @ states[1:].view(-1, wide)
+        exact.addcmul_(pairs[:labels, :labels], factors[:labels, :labels])
     at_start, at_end = _at_borders(grad_node, lengths, order)
     return grad_node, exact, at_start, at_end
+
+
+def _count_in_order(
+    exact: Tensor, tags: Tensor, lengths: Optional[Tensor], order: Optional[Tensor], weights: Tensor
+) -> None:
+    """Adds a sequence's weight for each pair of its given labels, as torch does it when it has to be deterministic."""
+    steps = tags.shape[1]
+    if order is not None:
+        tags = tags.gather(1, order.long())
+    valid = torch.ones_like(tags, dtype=torch.bool)
+    if lengths is not None:
+        valid = torch.arange(steps, device=tags.device)[None, :] < lengths[:, None]
+    tags = tags.masked_fill(~valid, 0)
+    added = (weights[:, None] * valid).to(exact.dtype)
+    exact.index_put_((tags[:, :-1], tags[:, 1:]), added[:, 1:], accumulate=True)
 
 
 def _at_borders(grad_node: Tensor, lengths: Optional[Tensor], order: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
@@ -218,7 +286,8 @@ def decode(
     """Labels (B, T), -1 where there are none, and scores (B,)."""
     batch, steps, labels = node.shape
     real, real_tl = _real(node)
-    alphas = torch.empty(steps, batch, labels, dtype=real, device=node.device)
+    wide = padded(labels)
+    alphas = torch.empty(steps, batch, wide, dtype=real, device=node.device)
     path = torch.full((batch, steps), -1, dtype=torch.int64, device=node.device)
     score = torch.empty(batch, dtype=real, device=node.device)
     pointers = (_pointer(lengths, node), _pointer(order, node))
@@ -230,15 +299,21 @@ def decode(
             **flags, block=block, num_warps=_warps(block),
         )  # fmt: skip
         return path, score
-    block_b, block_p, block_y = (8, 8, 64) if batch > 1 else (1, 16, 64)
-    grid = (triton.cdiv(labels, block_y), triton.cdiv(batch, block_b))
-    for i in range(steps):
-        _viterbi.step_kernel[grid](
-            node, edges, start, *pointers, alphas, i, batch, steps, labels, *node.stride(), *edges.stride(),
-            **flags, block_b=block_b, block_p=block_p, block_y=block_y, num_warps=4,
+    held = torch.full((wide, wide), float("-inf"), dtype=real, device=node.device)
+    held[:labels, :labels] = edges
+    block_b, block_p, block_y, warps = _best_tiles(batch, labels)
+    tiles = wide // block_y
+
+    def arguments(counter: Any, begin: int, finish: int, programs: int) -> Any:
+        return (
+            node, held, start, *pointers, alphas, _pointer(counter, node), begin, finish,
+            batch, steps, labels, wide, tiles, programs, *node.stride(),
         )  # fmt: skip
+
+    named = {**flags, "block_b": block_b, "block_p": block_p, "block_y": block_y, "num_warps": warps}
+    _launch(_viterbi.steps_kernel, tiles * triton.cdiv(batch, block_b), steps, node.device, arguments, named)
     _viterbi.trace_kernel[(batch,)](
-        edges, end, *pointers, alphas, path, score, batch, steps, labels, *edges.stride(),
+        edges, end, *pointers, alphas, path, score, batch, steps, labels, wide, *edges.stride(),
         **flags, block=block, num_warps=8 if block > 1024 else 4,
     )  # fmt: skip
     return path, score

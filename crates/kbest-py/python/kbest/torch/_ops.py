@@ -40,8 +40,7 @@ def _forward(
     if _on_gpu(node):
         from . import _gpu
 
-        log_z, gold, alphas = _gpu.forward(node, edges, start, end, lengths, order, tags, keep)
-        return log_z, gold, alphas, torch.empty(0, dtype=torch.float64, device=node.device)
+        return _gpu.forward(node, edges, start, end, lengths, order, tags, keep)
     return _cpu.forward(node, edges, start, end, lengths, order, tags, keep)
 
 
@@ -61,19 +60,30 @@ def _backward(
     if _on_gpu(node):
         from . import _gpu
 
-        if torch.are_deterministic_algorithms_enabled() and node.shape[2] > _gpu.FEW and tags is not None:
-            raise RuntimeError(
-                f"kbest.torch: no deterministic gradient with more than {_gpu.FEW} labels on a GPU: pairs of given labels "
-                "are counted with atomic additions"
-            )
-        if grad_gold is None:
-            tags = None
-        found = _gpu.backward(node, edges, start, end, lengths, order, tags, alphas, grad_z, grad_gold)
+        found = _gpu.backward(node, edges, start, end, lengths, order, tags, alphas, pairs, grad_z, grad_gold)
     else:
         found = _cpu.backward(node, edges, start, end, lengths, order, tags, alphas, pairs, grad_z, grad_gold)
     inputs = (node, edges, start, end)
     made = [gradient.to(of.dtype) for gradient, of in zip(found, inputs)]
     return made[0], made[1], made[2], made[3]
+
+
+def _backward_apart(
+    node: Tensor,
+    edges: Tensor,
+    start: Tensor,
+    end: Tensor,
+    lengths: Optional[Tensor],
+    order: Optional[Tensor],
+    tags: Optional[Tensor],
+    alphas: Tensor,
+    pairs: Tensor,
+    grad_z: Tensor,
+    grad_gold: Optional[Tensor],
+) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same gradients in memory of their own each, as an operator has to return them."""
+    found = _backward(node, edges, start, end, lengths, order, tags, alphas, pairs, grad_z, grad_gold)
+    return found[0], found[1].clone(), found[2].clone(), found[3].clone()
 
 
 def _decode(
@@ -96,7 +106,7 @@ def _order(mask: Tensor) -> Tuple[Tensor, Tensor]:
 
 
 chain = torch.library.custom_op("kbest::chain", _forward, mutates_args=())
-chain_backward = torch.library.custom_op("kbest::chain_backward", _backward, mutates_args=())
+chain_backward = torch.library.custom_op("kbest::chain_backward", _backward_apart, mutates_args=())
 chain_decode = torch.library.custom_op("kbest::chain_decode", _decode, mutates_args=())
 chain_order = torch.library.custom_op("kbest::chain_order", _order, mutates_args=())
 
@@ -116,8 +126,8 @@ def _(node: Any, edges: Any, start: Any, end: Any, lengths: Any, order: Any, tag
     from . import _gpu
 
     kept = keep or labels > _gpu.FEW
-    alphas = node.new_empty((steps, batch, labels) if kept else (0,), dtype=_real(node))
-    return log_z, gold, alphas, node.new_empty(0, dtype=torch.float64)
+    alphas = node.new_empty((steps, batch, _gpu.padded(labels)) if kept else (0,), dtype=_real(node))
+    return log_z, gold, alphas, node.new_empty(_gpu.kept_size(labels) if kept else 0, dtype=_real(node))
 
 
 @chain_backward.register_fake
