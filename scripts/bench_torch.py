@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """kbest.torch against pytorch-crf: loss and backward pass, decoding, memory; both sides in one run, answers compared.
 
-usage: scripts/bench_torch.py [--device cuda|cpu] [--repeat N] [--threads N] [--only loss,decode]
+usage: scripts/bench_torch.py [--device cuda|cpu] [--repeat N] [--threads N] [--only loss,decode] [--calling-thread]
 
 Needs torch and pytorch-crf. Times are medians of wall clock, synchronised; memory is what torch allocated beyond the inputs.
+"graph" is our step replayed from a CUDA graph, without what Python costs. With --calling-thread, torch runs backward passes of
+both sides in the thread that asks for them.
 """
 
 import argparse
@@ -53,6 +55,22 @@ def peak(run, device):
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
+def replayed(step, device, repeat):
+    """The time of a step that was captured as a CUDA graph."""
+    if device != "cuda":
+        return float("nan")
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return timed(graph.replay, device, repeat)
+
+
 def layers(labels, device):
     ours, theirs = kt.CRF(labels).to(device), torchcrf.CRF(labels).to(device)
     theirs.load_state_dict(ours.state_dict())
@@ -60,7 +78,7 @@ def layers(labels, device):
 
 
 def losses(device, repeat, sizes):
-    print("loss + backward: L, B x T | pytorch-crf ms | kbest.torch ms | times | MB | MB | emissions MB | forward ms")
+    print("loss + backward: L, B x T | pytorch-crf ms | kbest.torch ms | times | graph ms | times | MB | MB | emissions MB | forward ms")
     for labels, batch, steps in sizes:
         ours, theirs = layers(labels, device)
         emissions = torch.randn(steps, batch, labels, device=device, requires_grad=True)
@@ -81,9 +99,10 @@ def losses(device, repeat, sizes):
             forward = timed(lambda: ours(emissions, tags), device, repeat)
         memory = [peak(lambda: step(layer), device) for layer in (theirs, ours)]
         size = emissions.numel() * 4e-6
+        graph = replayed(lambda: step(ours), device, repeat)
         print(
             f"{labels:5} {batch:4} x {steps:3} | {times[0]:8.2f} | {times[1]:7.3f} | {times[0] / times[1]:6.1f} | "
-            f"{memory[0]:8.1f} | {memory[1]:7.1f} | {size:6.1f} | {forward:6.3f} | gradients differ by {worst:.1e}",
+            f"{graph:7.3f} | {times[0] / graph:6.1f} | {memory[0]:8.1f} | {memory[1]:7.1f} | {size:6.1f} | {forward:6.3f} | gradients differ by {worst:.1e}",
             flush=True,
         )
 
@@ -110,7 +129,9 @@ def main():
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--only", default="loss,decode")
+    parser.add_argument("--calling-thread", action="store_true")
     options = parser.parse_args()
+    torch.autograd.set_multithreading_enabled(not options.calling_thread)
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(0)

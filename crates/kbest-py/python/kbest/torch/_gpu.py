@@ -182,14 +182,18 @@ def _many_steps(
 
 def _tiles(batch: int, labels: int) -> Tuple[int, int, int, int, int]:
     """Sequences, origins and targets of a tile, warps and stages: work for all processors, few readings of the edges."""
-    if labels <= 1024 or batch <= 16:
+    if labels <= 512:
         return 16, 64, 16, 4, 3
-    return 64, 64, 32, 4, 3
+    if labels <= 1536 or batch <= 16:
+        return 16, 64, 32, 4, 3
+    return 32, 64, 64, 8, 4
 
 
 def _best_tiles(batch: int, labels: int) -> Tuple[int, int, int, int]:
     """The same for the best path: sequences, origins and targets of a tile, and warps."""
-    return (8 if batch > 4 else 2), 8, 32, 4
+    if labels <= 512:
+        return 4, 32, 32, 4
+    return (8, 32, 32, 8) if labels <= 1536 else (4, 64, 32, 8)
 
 
 def backward(
@@ -216,9 +220,10 @@ def backward(
     states = torch.empty_like(alphas)
     if labels <= FEW:
         block = max(16, triton.next_power_of_2(labels))
+        backwards = edges.t().contiguous()  # a kernel reads rows fastest
         _few.chain_kernel[(batch,)](
-            node, edges, end, end, *pointers, node, states, grad_z, grad_z, factors, extremes,
-            batch, steps, labels, *node.stride(), 0, 0, *edges.stride()[::-1],
+            node, backwards, end, end, *pointers, node, states, grad_z, grad_z, factors, extremes,
+            batch, steps, labels, *node.stride(), 0, 0, *backwards.stride(),
             **flags, back=True, has_tags=False, keep=True, block=block, num_warps=_warps(block),
         )  # fmt: skip
     else:
@@ -242,8 +247,12 @@ def backward(
     if ordered and tags is not None and grad_gold is not None:
         _count_in_order(exact, tags, lengths, order, grad_gold)
     if steps > 1:
-        with torch.autocast(node.device.type, enabled=False):
-            pairs = origins[:-1].view(-1, wide).t() @ states[1:].view(-1, wide)
+        left, right = origins[:-1].view(-1, wide).t(), states[1:].view(-1, wide)
+        if torch.is_autocast_enabled(node.device.type):
+            with torch.autocast(node.device.type, enabled=False):
+                pairs = left @ right
+        else:
+            pairs = left @ right
         exact.addcmul_(pairs[:labels, :labels], factors[:labels, :labels])
     at_start, at_end = _at_borders(grad_node, lengths, order)
     return grad_node, exact, at_start, at_end
