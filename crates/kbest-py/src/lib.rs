@@ -2,7 +2,7 @@
 //!
 //! `array.rs` turns what Python calls an array into slices, `call/` the arguments of a call into lattices, `edges/` edges
 //! that are prepared once. `decode.rs`, `marginal.rs` and `segments/` hold the functions, `path.rs` their answers;
-//! `options.rs` reads keywords; `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
+//! `torch.rs` serves `kbest.torch` on a processor; `options.rs` reads keywords; `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
 //! `error.rs` about exceptions. Pure Python parts (conversions of tensors, adapters, the estimator) are in
 //! `python/kbest/`.
 //!

@@ -1,4 +1,4 @@
-"""The engine for tensors in main memory: the Rust library, on all cores.
+"""The engine for tensors in main memory: the Rust library, on as many threads as torch has (``torch.set_num_threads``).
 
 Log Z and gradients are computed together in double precision. Where the gradient of a loss is the same for all sequences,
 as with a sum or a mean, the backward pass only scales what the forward pass kept; otherwise it computes anew with weights.
@@ -61,6 +61,7 @@ def _sums(
         start=_array(start, real),
         end=_array(end, real),
         weights=None if weights is None else weights.double().tolist(),
+        threads=torch.get_num_threads(),
     )
     if weights is None:
         return torch.from_numpy(log_z), torch.empty(0, dtype=real), torch.empty(0, dtype=torch.float64)
@@ -199,7 +200,7 @@ def _answers(node: Any, edges: Any, lengths: Any, k: int, borders: Any) -> Any:
     from ..errors import NoPathError
 
     def decoded(rows: Any, lengths: Any) -> Any:
-        found = kbest_decode(rows, edges, k=k, lengths=lengths, **borders)
+        found = kbest_decode(rows, edges, k=k, lengths=lengths, threads=torch.get_num_threads(), **borders)
         return [[path] for path in found] if k == 1 else found
 
     try:

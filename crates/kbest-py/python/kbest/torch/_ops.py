@@ -155,7 +155,7 @@ class Chain(torch.autograd.Function):
     """log Z of each sequence and the score of the labels given, (B,) float64 each."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         node: Tensor,
         edges: Tensor,
@@ -173,11 +173,12 @@ class Chain(torch.autograd.Function):
         return log_z, gold
 
     @staticmethod
-    def backward(ctx: Any, grad_z: Tensor, grad_gold: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad_z: Tensor, grad_gold: Tensor) -> Any:
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
             raise RuntimeError("kbest.torch: second derivatives of log Z are not computed")
         call = chain_backward if torch.compiler.is_compiling() else _backward
-        gradients = call(*ctx.saved_tensors, grad_z.contiguous(), grad_gold.contiguous() if ctx.has_tags else None)
+        arguments = [*ctx.saved_tensors, grad_z.contiguous(), grad_gold.contiguous() if ctx.has_tags else None]
+        gradients = call(*arguments)
         return (*gradients, None, None, None)
 
 

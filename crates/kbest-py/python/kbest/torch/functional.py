@@ -244,8 +244,9 @@ def kbest(
         raise ValueError(f"k: expected at least 1, got {k}")
     scores = tuple(score.detach() for score in _scores(emissions, transitions, start, end))
     lengths, order = _order(mask, emissions)
-    arguments = [None if each is None else each.cpu() for each in (*scores, lengths, order)]
-    labels, found = _cpu.kbest(*arguments, k)  # type: ignore[arg-type]
+    node, edges, first, last = (score.cpu() for score in scores)
+    lengths, order = (None if each is None else each.cpu() for each in (lengths, order))
+    labels, found = _cpu.kbest(node, edges, first, last, lengths, order, k)
     return labels.to(emissions.device), found.to(emissions.device)
 
 

@@ -40,7 +40,7 @@ def decode(emissions, transitions, start, end, mask=None):
         for t in list(on)[1:]:
             ways = alpha[:, None] + transitions.cpu()
             best = ways.max(0).values
-            back.append(torch.stack([(ways[:, y] == best[y]).nonzero()[0, 0] for y in range(ways.shape[1])]))
+            back.append(ways.numpy().argmax(0))  # numpy's is the first of equals
             alpha = best + node[t]
         last = alpha + end.cpu()
         label = int((last == last.max()).nonzero()[0, 0])
