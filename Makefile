@@ -19,7 +19,7 @@ FEATURES = mmap gzip json safetensors bounds
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-pages test-python test-python-peers test-cluster package lint soak fuzz torture check-deep check-deps bench demo clean help
+.PHONY: all test test-pages test-python test-python-peers test-torch test-cluster package lint soak fuzz torture check-deep check-deps bench demo clean help
 
 all: lint test
 
@@ -28,6 +28,7 @@ help:
 	@echo "make test-pages         the pages of kbest explain alone, in a browser (installs Chromium if it can)"
 	@echo "make test-python        the Python package alone: builds the wheel, tests it in a fresh environment"
 	@echo "make test-python-peers  the same beside librosa, torch and pytorch-crf (large downloads)"
+	@echo "make test-torch         kbest.torch alone, on a processor and with its kernels interpreted (installs torch)"
 	@echo "make test-cluster       Spark: a cluster of two workers on this machine, parts of which are killed (after test-python)"
 	@echo "make package            build all published crates from their packages, as crates.io would"
 	@echo "make lint    check formatting, clippy (also with single cargo features) and documentation"
@@ -54,6 +55,9 @@ test-python:
 
 test-python-peers:
 	PYTHON=$(PYTHON) scripts/test_python.sh peers
+
+test-torch:
+	PYTHON=$(PYTHON) scripts/test_torch.sh
 
 test-cluster:
 	scripts/test_cluster.sh

@@ -2,7 +2,7 @@
 //!
 //! `array.rs` turns what Python calls an array into slices, `call/` the arguments of a call into lattices, `edges/` edges
 //! that are prepared once. `decode.rs`, `marginal.rs` and `segments/` hold the functions, `path.rs` their answers;
-//! `options.rs` reads keywords; `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
+//! `torch.rs` serves `kbest.torch` on a processor; `options.rs` reads keywords; `sequence.rs`, `tagger/` and `arrow/` are about text, `train/` about learning, `explain.rs` about what a search does,
 //! `error.rs` about exceptions. Pure Python parts (conversions of tensors, adapters, the estimator) are in
 //! `python/kbest/`.
 //!
@@ -25,6 +25,7 @@ mod segments;
 mod sequence;
 mod shards;
 mod tagger;
+mod torch;
 mod train;
 
 use pyo3::prelude::*;
@@ -44,6 +45,7 @@ fn _kbest(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode::decoders, module)?)?;
     module.add_function(wrap_pyfunction!(marginal::marginals, module)?)?;
     module.add_function(wrap_pyfunction!(marginal::log_partition, module)?)?;
+    module.add_function(wrap_pyfunction!(torch::batch_gradients, module)?)?;
     module.add_class::<segments::PySegmentation>()?;
     module.add_class::<segments::SegmentationIterator>()?;
     module.add_class::<segments::PySegmentMarginals>()?;

@@ -59,6 +59,12 @@ number!(f64, "float64", F64);
 /// More node scores than this are decoded with memory of their own, which is freed after the call.
 const KEPT_SCORES: usize = 1 << 22;
 
+/// How many threads to use for this many sequences, if this many are asked for (0: all cores).
+pub(crate) fn threads_for(threads: usize, count: usize) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    if threads == 0 && count > 1 { cores() } else { threads }.min(count).min(MOST_THREADS)
+}
+
 /// Runs `work` for each index below `count`, on this many threads (0: all cores), and returns the results in order.
 /// `scores` is the size of the largest lattice.
 pub(crate) fn map<S: Number, R: Send>(
@@ -67,8 +73,7 @@ pub(crate) fn map<S: Number, R: Send>(
     scores: usize,
     work: impl Fn(&mut Memory<S>, usize) -> R + Sync,
 ) -> Vec<R> {
-    let cores = || thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 && count > 1 { cores() } else { threads }.min(count).min(MOST_THREADS);
+    let threads = threads_for(threads, count);
     if threads <= 1 {
         let all = |memory: &mut Memory<S>| (0..count).map(|i| work(memory, i)).collect();
         return if scores <= KEPT_SCORES { S::with_memory(all) } else { all(&mut Memory::default()) };

@@ -40,6 +40,7 @@
 //! # Ok::<(), kbest_core::Error>(())
 //! ```
 
+mod batch;
 mod calibration;
 mod linear;
 mod pairs;
@@ -47,6 +48,7 @@ mod posterior;
 mod step;
 mod sum;
 
+pub use batch::{BatchSums, Gradients, Lattices, batch_sums};
 pub use calibration::Calibration;
 pub use pairs::PairSums;
 pub use posterior::{Marginals, PosteriorPath};

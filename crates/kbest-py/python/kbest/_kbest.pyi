@@ -175,6 +175,16 @@ def log_partition(
     dtype: Any = None,
     threads: int = 0,
 ) -> Any: ...  # float, or an array for a batch
+def batch_gradients(
+    node: Any,
+    edge: Any,
+    *,
+    lengths: Any = None,
+    start: Any = None,
+    end: Any = None,
+    weights: Optional[Sequence[float]] = None,
+    threads: int = 0,
+) -> Any: ...  # log Z, and the gradients of node and edge scores or None
 def decoders() -> List[Dict[str, Any]]: ...
 def explain_scores(
     node: Any,

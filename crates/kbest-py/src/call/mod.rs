@@ -418,6 +418,11 @@ impl<S: Number> Arrays<'_, S> {
         &self.lengths
     }
 
+    /// The positions of an array (B, T, L), padding included.
+    pub(crate) fn steps(&self) -> Option<usize> {
+        self.steps
+    }
+
     /// The largest number of node scores of a sequence.
     pub(crate) fn scores(&self) -> usize {
         self.lengths.iter().copied().max().unwrap_or(0) * self.labels

@@ -55,6 +55,11 @@ impl<S: Number> Ready<'_, S> {
         self.view.nodes.len()
     }
 
+    /// The edges of the first sequence: of all, unless each has its own.
+    pub(crate) fn shared_edges(&self) -> &Edges<S> {
+        &self.edges[0]
+    }
+
     /// The lattice of a sequence.
     pub(crate) fn lattice(&self, i: usize) -> kbest::Result<Lattice<'_, S>> {
         let edges = &self.edges[if self.edges.len() > 1 { i } else { 0 }];
