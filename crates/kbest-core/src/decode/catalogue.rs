@@ -1,11 +1,11 @@
 //! The table of decoders, and decoders by name: for command lines, bindings and reports.
 
-use super::gather::GatherEdges;
+use super::shell::{Call, start};
 use super::table::decoders;
 use super::{
     Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Expansion, Funnel, Heuristic, IterativeAstar,
-    IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Tally, Viterbi,
-    ViterbiAstar, ViterbiSimd, ViterbiSparse,
+    IterativeViterbiAstar, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Viterbi, ViterbiAstar,
+    ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::simd::Float;

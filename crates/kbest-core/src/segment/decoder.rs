@@ -13,7 +13,7 @@ use super::{
 use super::{astar, funnel, learned, semi_viterbi};
 use crate::decode::Answers;
 use crate::error::{Error, Result};
-use crate::simd::Float;
+use crate::simd::{Float, precompiled};
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::str::FromStr;
@@ -152,8 +152,15 @@ impl SegmentDecoder {
             return Err(Error::argument("k", "at least 1", k));
         }
         self.supports(k)?;
+        S::call::<Decoding<'_>>((self, lattice, k, scratch))
+    }
+
+    /// Searches; `k` is at least 1 and supported.
+    fn search<S: Float>(
+        (this, lattice, k, scratch): (&Self, &SegmentLattice<'_, S>, usize, &mut SegmentScratch<S>),
+    ) -> Result<SegmentDecoded<S>> {
         let mut counters = SegmentCounters::default();
-        let chosen = match self {
+        let chosen = match this {
             SegmentDecoder::Auto => SegmentPlan::of(lattice, k).decoder,
             decoder => *decoder,
         };
@@ -165,7 +172,7 @@ impl SegmentDecoder {
                 let Some(estimate) = &lattice.learned else {
                     let reason = "learned bounds belong to models, and this lattice has none; \
                                   use the estimate admissible, or `kbest learn-bound` and `kbest tag --bound learned`";
-                    return Err(Error::Unsupported { decoder: self.name(), reason: reason.into() });
+                    return Err(Error::Unsupported { decoder: this.name(), reason: reason.into() });
                 };
                 let SegmentScratch { completions, bounds, learned: memory, .. } = &mut *scratch;
                 match learned::search(lattice, estimate, completions, bounds, memory, &mut counters)? {
@@ -204,6 +211,12 @@ impl SegmentDecoder {
         }
     }
 }
+
+precompiled!(
+    Decoding<'a>: (&'a SegmentDecoder, &'a SegmentLattice<'a, S>, usize, &'a mut SegmentScratch<S>)
+        => Result<SegmentDecoded<S>>,
+    SegmentDecoder::search
+);
 
 /// Fills the table of forward scores: all of them, exactly.
 pub(super) fn fill<S: Float>(
