@@ -1,12 +1,11 @@
 //! The table of decoders, and decoders by name: for command lines, bindings and reports.
 
-use super::gather::GatherEdges;
-use super::shell::no_option;
+use super::shell::{Call, no_option, start};
 use super::table::decoders;
 use super::{
     Algorithm, Astar, Auto, Beam, CarpeDiem, Decode, Estimate, Expansion, Funnel, Heuristic, IterativeAstar,
-    IterativeViterbiAstar, Job, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Tally, Viterbi,
-    ViterbiAstar, ViterbiSimd, ViterbiSparse,
+    IterativeViterbiAstar, PrefixBeam, RecursiveEnumeration, Sieve, Staggered, Viterbi, ViterbiAstar,
+    ViterbiSimd, ViterbiSparse,
 };
 use crate::error::{Error, Result};
 use crate::simd::Float;

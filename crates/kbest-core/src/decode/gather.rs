@@ -5,7 +5,10 @@
 //! plus the exceptions of the row for sparse edges.
 
 use crate::label::LabelId;
-use crate::lattice::{CallbackEdges, DenseEdges, EdgeScores, Matrix, PerPositionView, SparseEdges};
+use crate::lattice::{
+    BoundsView, CallbackEdges, DenseEdges, EdgeScores, ExceptionsInto, Matrix, PerPositionView, RowInBlocks,
+    SparseEdges,
+};
 use crate::simd::Float;
 
 /// The labels of one position for which edges are wanted.
@@ -87,6 +90,40 @@ impl<S: Float> GatherEdges<S> for CallbackEdges<S> {
     }
 }
 
+/// Edges of a shape that is known only at run time: one copy of the code that asks them serves all shapes, at the price of a call
+/// through a table for every row.
+pub(crate) struct AnyEdges<'e, S: Float>(pub(crate) &'e dyn GatherEdges<S>);
+
+impl<S: Float> EdgeScores<S> for AnyEdges<'_, S> {
+    fn get(&self, t: usize, p: usize, y: usize) -> S {
+        self.0.get(t, p, y)
+    }
+    fn row<'b>(&'b self, t: usize, p: usize, buffer: &'b mut [S]) -> &'b [S] {
+        self.0.row(t, p, buffer)
+    }
+    fn row_in_blocks(&self, t: usize, p: usize) -> Option<RowInBlocks<'_, S>> {
+        self.0.row_in_blocks(t, p)
+    }
+    fn column<'b>(&'b self, t: usize, y: usize, buffer: &'b mut [S]) -> &'b [S] {
+        self.0.column(t, y, buffer)
+    }
+    fn column_bounds(&self, t: usize, y: usize) -> Option<&[S]> {
+        self.0.column_bounds(t, y)
+    }
+    fn exceptions_into(&self, t: usize, y: usize) -> Option<ExceptionsInto<'_, S>> {
+        self.0.exceptions_into(t, y)
+    }
+    fn bounds(&self, t: usize) -> BoundsView<'_, S> {
+        self.0.bounds(t)
+    }
+}
+
+impl<S: Float> GatherEdges<S> for AnyEdges<'_, S> {
+    fn gather<'b>(&'b self, t: usize, p: usize, targets: Targets<'_>, out: &'b mut [S]) -> &'b [S] {
+        self.0.gather(t, p, targets, out)
+    }
+}
+
 /// A list of targets that owns its memory and is refilled for every position.
 #[derive(Debug, Default)]
 pub(crate) struct TargetList {
@@ -161,6 +198,10 @@ mod tests {
                         with_edges!(lattice, |edges| edges.gather(1, p, list.view(), &mut out).to_vec());
                     let expected: Vec<f32> = labels.iter().map(|&y| scores[p * 5 + y as usize]).collect();
                     assert_eq!(row, expected, "from {p} to {labels:?}");
+                    let any = with_edges!(lattice, |edges| AnyEdges(edges)
+                        .gather(1, p, list.view(), &mut out)
+                        .to_vec());
+                    assert_eq!(any, expected, "of any shape, from {p} to {labels:?}");
                 }
             }
         }

@@ -24,7 +24,7 @@ use super::unique::UniqueBy;
 use super::{Decode, Path, Scratch};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, Lattice, with_edges};
-use crate::simd::Float;
+use crate::simd::{Float, precompiled};
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 
@@ -106,19 +106,33 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> KbestIter<'l, S, L> {
     /// already returned.
     fn open(&mut self, margin: f64) {
         let lattice = self.lattice.borrow();
-        self.space =
-            with_edges!(lattice, |edges| open(lattice, edges, margin, self.given, &mut self.scratch));
+        self.space = S::call::<Opening<'_>>((lattice, margin, self.given, &mut self.scratch));
     }
 
     /// The next path of the current space, and the place of the enumeration after it.
     fn step(&mut self) -> Option<(Path<S>, Place)> {
         let lattice = self.lattice.borrow();
-        with_edges!(lattice, |edges| step(lattice, edges, self.space, &mut self.scratch))
+        S::call::<Stepping<'_>>((lattice, self.space, &mut self.scratch))
     }
 }
 
-/// The space of the paths within the margin, after those already returned.
+precompiled!(Opening<'a>: (&'a Lattice<'a, S>, f64, usize, &'a mut Scratch<S>) => Space, open);
+precompiled!(Stepping<'a>: (&'a Lattice<'a, S>, Space, &'a mut Scratch<S>) => Option<(Path<S>, Place)>, step);
+
 fn open<S: Float>(
+    (lattice, margin, given, scratch): (&Lattice<'_, S>, f64, usize, &mut Scratch<S>),
+) -> Space {
+    with_edges!(lattice, |edges| space_within(lattice, edges, margin, given, scratch))
+}
+
+fn step<S: Float>(
+    (lattice, space, scratch): (&Lattice<'_, S>, Space, &mut Scratch<S>),
+) -> Option<(Path<S>, Place)> {
+    with_edges!(lattice, |edges| next_path(lattice, edges, space, scratch))
+}
+
+/// The space of the paths within the margin, after those already returned.
+fn space_within<S: Float>(
     lattice: &Lattice<'_, S>,
     edges: &impl EdgeScores<S>,
     margin: f64,
@@ -154,7 +168,7 @@ fn open<S: Float>(
 }
 
 /// The next path of a space.
-fn step<S: Float>(
+fn next_path<S: Float>(
     lattice: &Lattice<'_, S>,
     edges: &impl EdgeScores<S>,
     space: Space,

@@ -1,18 +1,20 @@
 //! The shell around every search: one lattice, its edges in their own type, a tally that counts or does not.
 //!
 //! **What.** A decoder writes one loop, [`Algorithm::search`], generic over the shape of the edges and over the tally.
-//! [`Sealed::run`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what
+//! [`start`] matches on both once per sequence and calls the loop compiled for them, so no inner loop asks what
 //! shape its edges have or whether work is counted. **Why here.** The counts belong to the shell, not to the search:
 //! however a search ends, with paths, an error or a `?` in the middle, its work is reported. A decoder that hands its
 //! [`Job`] to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is private to the crate: a
-//! search is only ever called with arguments that [`Sealed::run`] has checked.
+//! search is only ever called with arguments that [`start`] has checked. **Copies.** Each loop is compiled for both types of
+//! scores, in this crate alone ([`precompiled`]), and for the shapes of edges whose time matters. Whatever counts, and what
+//! [`Algorithm::FOR_EACH_SHAPE`] leaves out, asks [`AnyEdges`].
 
 use super::counters::{Tally, Uncounted, Work};
-use super::gather::GatherEdges;
-use super::{Decode, Decoded, Scratch};
+use super::gather::{AnyEdges, GatherEdges};
+use super::{Decode, Decoded, Decoder, Scratch};
 use crate::error::{Error, Result};
-use crate::lattice::{Lattice, with_edges};
-use crate::simd::Float;
+use crate::lattice::{Lattice, Shape, with_edges};
+use crate::simd::{Float, precompiled};
 
 /// The input and output of a search.
 #[derive(Debug)]
@@ -38,7 +40,11 @@ impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
 }
 
 /// The search of a decoder, and the option that users can type, if it has one.
-pub(crate) trait Algorithm: Decode + Sized {
+pub(crate) trait Algorithm: Decode + Clone + Into<Decoder> {
+    /// Whether the search is compiled for each shape of edges. Where it is not, only edges that are one matrix or one list
+    /// have a copy of their own.
+    const FOR_EACH_SHAPE: bool = true;
+
     /// Pushes the requested paths, or as many as exist.
     ///
     /// # Errors
@@ -92,34 +98,86 @@ impl<D: Algorithm> Sealed for D {
         scratch: &mut Scratch<S>,
         out: &mut Decoded<S>,
     ) -> Result<()> {
-        if k == 0 {
-            return Err(Error::argument("k", "at least 1", k));
-        }
-        self.supports(k)?;
-        out.clear(self.name());
-        if lattice.positions() == 0 {
-            out.decoder = self.name_for_empty();
-            out.push_path(0, S::ZERO);
-            return Ok(());
-        }
-        if !scratch.counting && !scratch.tracing {
-            return search(self, lattice, k, scratch, &mut Uncounted, out);
-        }
-        let mut work = Work::over(lattice.positions(), lattice.labels(), scratch.tracing);
-        let answer = search(self, lattice, k, scratch, &mut work, out);
-        (out.counters, out.trace) = (Some(work.counters), work.trace);
-        answer
+        let decoder: Decoder = self.clone().into();
+        decoder.run(lattice, k, scratch, out)
     }
 }
 
+impl Sealed for Decoder {
+    fn run<S: Float>(
+        &self,
+        lattice: &Lattice<'_, S>,
+        k: usize,
+        scratch: &mut Scratch<S>,
+        out: &mut Decoded<S>,
+    ) -> Result<()> {
+        S::call::<Decoding<'_>>(Call { decoder: self, lattice, k, scratch, out })
+    }
+}
+
+/// The arguments of [`Decode::decode_into`].
+pub(crate) struct Call<'c, S: Float> {
+    pub(super) decoder: &'c Decoder,
+    lattice: &'c Lattice<'c, S>,
+    k: usize,
+    scratch: &'c mut Scratch<S>,
+    out: &'c mut Decoded<S>,
+}
+
+precompiled!(Decoding<'c>: Call<'c, S> => Result<()>, Decoder::start);
+
+/// Checks the arguments, searches, and reports the work if that is wanted.
+pub(super) fn start<S: Float>(decoder: &impl Algorithm, call: Call<'_, S>) -> Result<()> {
+    let Call { lattice, k, scratch, out, .. } = call;
+    if k == 0 {
+        return Err(Error::argument("k", "at least 1", k));
+    }
+    decoder.supports(k)?;
+    out.clear(decoder.name());
+    if lattice.positions() == 0 {
+        out.decoder = decoder.name_for_empty();
+        out.push_path(0, S::ZERO);
+        return Ok(());
+    }
+    if !scratch.counting && !scratch.tracing {
+        return search(decoder, lattice, k, scratch, out);
+    }
+    let mut work = Work::over(lattice.positions(), lattice.labels(), scratch.tracing);
+    let answer = search_any(decoder, lattice, k, scratch, &mut work, out);
+    (out.counters, out.trace) = (Some(work.counters), work.trace);
+    answer
+}
+
 /// Searches with the edges as their own type.
-fn search<S: Float>(
-    algorithm: &impl Algorithm,
+fn search<S: Float, D: Algorithm>(
+    decoder: &D,
+    lattice: &Lattice<'_, S>,
+    k: usize,
+    scratch: &mut Scratch<S>,
+    out: &mut Decoded<S>,
+) -> Result<()> {
+    let tally = &mut Uncounted;
+    if D::FOR_EACH_SHAPE {
+        return with_edges!(lattice, |edges| decoder.search(Job { lattice, edges, k, scratch, tally, out }));
+    }
+    match lattice.edges().shape() {
+        Shape::Dense(edges) => decoder.search(Job { lattice, edges, k, scratch, tally, out }),
+        Shape::Sparse(edges) => decoder.search(Job { lattice, edges, k, scratch, tally, out }),
+        _ => search_any(decoder, lattice, k, scratch, tally, out),
+    }
+}
+
+/// Searches edges of any shape.
+fn search_any<S: Float>(
+    decoder: &impl Algorithm,
     lattice: &Lattice<'_, S>,
     k: usize,
     scratch: &mut Scratch<S>,
     tally: &mut impl Tally,
     out: &mut Decoded<S>,
 ) -> Result<()> {
-    with_edges!(lattice, |edges| algorithm.search(Job { lattice, edges, k, scratch, tally, out }))
+    with_edges!(lattice, |edges| {
+        let edges = &AnyEdges(edges);
+        decoder.search(Job { lattice, edges, k, scratch, tally, out })
+    })
 }

@@ -77,7 +77,7 @@ macro_rules! decoders {
             }
         }
 
-        impl Algorithm for Decoder {
+        impl Decoder {
             fn with_option(self, option: &str) -> Result<Self> {
                 match self {
                     $(Decoder::$type(decoder) => decoder.with_option(option).map(Decoder::$type),)+
@@ -96,16 +96,10 @@ macro_rules! decoders {
                 }
             }
 
-            fn name_for_empty(&self) -> &'static str {
-                match self {
-                    $(Decoder::$type(decoder) => decoder.name_for_empty(),)+
-                    other => other.name(),
-                }
-            }
-
-            fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
-                match self {
-                    $(Decoder::$type(decoder) => decoder.search(job),)+
+            /// Calls the decoder.
+            pub(super) fn start<S: Float>(call: Call<'_, S>) -> Result<()> {
+                match call.decoder {
+                    $(Decoder::$type(decoder) => start(decoder, call),)+
                     other => Err(other.unfit(Lattices::Positions)),
                 }
             }

@@ -65,7 +65,10 @@ pub fn batch_sums<S: Float>(
     let wanted = gradients.is_some();
     let mut shares: Vec<Vec<Share<'_, S>>> = (0..threads).map(|_| Vec::new()).collect();
     let mut places = gradients.map(|gradients| {
-        assert!(gradients.weights.len() == count && gradients.nodes.len() == count, "one gradient per sequence");
+        assert!(
+            gradients.weights.len() == count && gradients.nodes.len() == count,
+            "one gradient per sequence"
+        );
         gradients.weights.iter().copied().zip(gradients.nodes)
     });
     for i in 0..count {

@@ -55,7 +55,7 @@ pub use posterior::{Marginals, PosteriorPath};
 
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
-use crate::simd::{AlignedVec, Float, exp_rows};
+use crate::simd::{AlignedVec, Float, exp_rows, precompiled};
 use step::{Direction, Step, Work, largest, log_sum_exp};
 use sum::Sum;
 
@@ -123,10 +123,20 @@ pub fn marginals<'a, S: Float>(
     if lattice.positions() == 0 {
         scratch.log_partition = 0.0;
         scratch.posteriors.reset(0, 0.0); // or those of another lattice would answer
-    } else if !linear::factors(lattice).is_some_and(|factors| linear::fill(lattice, factors, scratch)) {
-        fill_in_logs(lattice, scratch)?;
+    } else {
+        S::call::<Filling<'_>>((lattice, scratch))?;
     }
     Ok(Marginals::new(lattice, scratch))
+}
+
+precompiled!(Filling<'a>: (&'a Lattice<'a, S>, &'a mut MarginalScratch) => Result<()>, fill);
+
+/// Forward-backward, for a lattice of at least one position: of numbers if their range allows it, else of logarithms.
+fn fill<S: Float>((lattice, scratch): (&Lattice<'_, S>, &mut MarginalScratch)) -> Result<()> {
+    match linear::factors(lattice).is_some_and(|factors| linear::fill(lattice, factors, scratch)) {
+        true => Ok(()),
+        false => fill_in_logs(lattice, scratch),
+    }
 }
 
 /// Forward-backward in log space, for any lattice of at least one position.
@@ -151,6 +161,13 @@ pub fn log_partition<S: Float>(lattice: &Lattice<'_, S>, scratch: &mut MarginalS
     if lattice.positions() == 0 {
         return Ok(0.0);
     }
+    S::call::<Summing<'_>>((lattice, scratch))
+}
+
+precompiled!(Summing<'a>: (&'a Lattice<'a, S>, &'a mut MarginalScratch) => Result<f64>, sum_forward);
+
+/// The forward pass of [`log_partition`].
+fn sum_forward<S: Float>((lattice, scratch): (&Lattice<'_, S>, &mut MarginalScratch)) -> Result<f64> {
     let MarginalScratch { alpha, next, work, .. } = scratch;
     alpha.resize(lattice.labels(), 0.0);
     next.reset(lattice.labels(), 0.0);

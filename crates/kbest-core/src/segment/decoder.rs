@@ -12,7 +12,7 @@ use super::{Counters, Decoded, Estimate, Guarantee, Plan, SegmentLattice, Segmen
 use super::{astar, funnel, semi_viterbi};
 use crate::decode::{Decode, Decoder, Lattices};
 use crate::error::{Error, Result};
-use crate::simd::Float;
+use crate::simd::{Float, precompiled};
 use std::collections::BinaryHeap;
 
 /// Working memory: make one per thread and pass it to every call.
@@ -59,8 +59,13 @@ impl Decoder {
             return Err(Error::argument("k", "at least 1", k));
         }
         self.supports_on(Lattices::Segments, k)?;
+        S::call::<Decoding<'_>>((self, lattice, k, scratch, out))
+    }
+
+    /// Searches; `k` is at least 1 and supported.
+    fn search_segments<S: Float>((this, lattice, k, scratch, out): Arguments<'_, S>) -> Result<()> {
         let mut counters = Counters::default();
-        let chosen = match self {
+        let chosen = match this {
             Decoder::Auto(_) => Plan::of(lattice, k).decoder,
             decoder => decoder.clone(),
         };
@@ -85,6 +90,12 @@ impl Decoder {
         Ok(())
     }
 }
+
+/// What a search is called with.
+type Arguments<'a, S> =
+    (&'a Decoder, &'a SegmentLattice<'a, S>, usize, &'a mut Scratch<S>, &'a mut Decoded<S, Segmentation<S>>);
+
+precompiled!(Decoding<'a>: Arguments<'a, S> => Result<()>, Decoder::search_segments);
 
 /// Fills the table of forward scores: all of them, exactly.
 pub(super) fn fill<S: Float>(

@@ -26,7 +26,9 @@ use super::SegmentLattice;
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::lattice::{EdgeScores, with_edges};
-use crate::simd::{Float, exp_rows, padded};
+use crate::simd::{Float, exp_rows, padded, precompiled};
+
+precompiled!(Filling<'a>: (&'a SegmentLattice<'a, S>, f64) => Result<(f64, [Vec<f64>; 4])>, Marginals::fill);
 
 /// Probabilities under the distribution `exp(score) / Z` over segmentations.
 #[derive(Debug)]
@@ -58,6 +60,12 @@ impl<'m, 'l, S: Float> Marginals<'m, 'l, S> {
             return Err(Error::argument("temperature", "a finite number above 0", temperature));
         }
         let factor = temperature.recip();
+        let (log_partition, [enter, end, after, follow]) = S::call::<Filling<'_>>((lattice, factor))?;
+        Ok(Marginals { lattice, factor, log_partition, enter, end, after, follow })
+    }
+
+    /// `log Z` and the four tables.
+    fn fill((lattice, factor): (&SegmentLattice<'_, S>, f64)) -> Result<(f64, [Vec<f64>; 4])> {
         let segment_score = |s: usize, r: usize, y: usize| factor * segment_score(lattice, s, r, y);
         let (positions, labels, longest) = (lattice.positions(), lattice.labels(), lattice.longest());
         let nothing = |rows: usize| vec![f64::NEG_INFINITY; rows * labels];
@@ -118,7 +126,7 @@ impl<'m, 'l, S: Float> Marginals<'m, 'l, S> {
         if log_partition == f64::NEG_INFINITY {
             return Err(Error::NoPath);
         }
-        Ok(Marginals { lattice, factor, log_partition, enter, end, after, follow })
+        Ok((log_partition, [enter, end, after, follow]))
     }
 
     /// The logarithm of the probability of a segmentation with this score.

@@ -161,10 +161,65 @@ fn best_level() -> Level {
 }
 
 /// A score type that lattices and decoders support: `f32` or `f64`, and no other.
-pub trait Float: Kernels {}
+pub trait Float: Kernels {
+    /// Calls the function of `P` for this type. See [`Precompiled`].
+    #[doc(hidden)]
+    fn call<P: Precompiled>(arguments: P::Arguments<Self>) -> P::Answer<Self>;
+}
 
-impl Float for f32 {}
-impl Float for f64 {}
+/// A large function over either type of scores that is compiled in this crate, for both. [`precompiled`] makes one.
+///
+/// A generic function is compiled again in each crate that calls it. Without this, every program and every test that decodes
+/// would compile all decoders.
+#[doc(hidden)]
+pub trait Precompiled {
+    /// What it is called with.
+    type Arguments<S: Float>;
+    /// What it returns.
+    type Answer<S: Float>;
+    /// The function over `f32`.
+    fn single(arguments: Self::Arguments<f32>) -> Self::Answer<f32>;
+    /// The function over `f64`.
+    fn double(arguments: Self::Arguments<f64>) -> Self::Answer<f64>;
+}
+
+/// Declares a [`Precompiled`] function: its name, the types of its arguments and of its answer over scores `S`, what it calls.
+macro_rules! precompiled {
+    ($name:ident<$life:lifetime>: $arguments:ty => $answer:ty, $function:expr) => {
+        struct $name<$life>(std::marker::PhantomData<&$life()>);
+
+        // Neither function has type parameters, and neither is inlined: else their callers would compile them.
+        impl<$life> $crate::simd::Precompiled for $name<$life> {
+            type Arguments<S: $crate::simd::Float> = $arguments;
+            type Answer<S: $crate::simd::Float> = $answer;
+
+            #[inline(never)]
+            fn single(arguments: Self::Arguments<f32>) -> Self::Answer<f32> {
+                $function(arguments)
+            }
+
+            #[inline(never)]
+            fn double(arguments: Self::Arguments<f64>) -> Self::Answer<f64> {
+                $function(arguments)
+            }
+        }
+    };
+}
+pub(crate) use precompiled;
+
+impl Float for f32 {
+    #[inline]
+    fn call<P: Precompiled>(arguments: P::Arguments<f32>) -> P::Answer<f32> {
+        P::single(arguments)
+    }
+}
+
+impl Float for f64 {
+    #[inline]
+    fn call<P: Precompiled>(arguments: P::Arguments<f64>) -> P::Answer<f64> {
+        P::double(arguments)
+    }
+}
 
 /// The largest score of a row and the lowest label that has it; `None` if all are minus infinity.
 pub(crate) fn argmax<S: Float>(row: &[S]) -> Option<(usize, S)> {
