@@ -40,6 +40,7 @@ mod pipeline;
 mod segment_models;
 mod shards;
 mod staggered_theorems;
+mod subnormal;
 mod synthetic;
 
 mod terms;
