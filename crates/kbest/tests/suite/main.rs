@@ -36,6 +36,7 @@ mod model_file;
 mod model_sections;
 mod one_best;
 mod opened_models;
+mod overwritten_models;
 mod pipeline;
 mod segment_models;
 mod shards;
