@@ -129,7 +129,7 @@ impl<'a> Keys<'a> {
                 return None;
             }
             let id = (slot as u32).wrapping_sub(1);
-            if tag(slot) == tag_of_key && self.at(id) == key {
+            if tag(slot) == tag_of_key && self.get(id) == Some(key) {
                 return Some(id);
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -150,15 +150,16 @@ impl<'a> Keys<'a> {
         (id as usize).checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&end| end as usize)
     }
 
-    /// The key of a number below [`Keys::len`].
+    /// The key of a number below [`Keys::len`]; empty if the arrays have been overwritten.
     #[inline(always)]
     pub fn at(self, id: u32) -> &'a [u8] {
-        &self.bytes[self.start(id)..self.ends[id as usize] as usize]
+        self.get(id).unwrap_or_default()
     }
 
     /// The key of a number.
+    #[inline(always)]
     pub fn get(self, id: u32) -> Option<&'a [u8]> {
-        ((id as usize) < self.len()).then(|| self.at(id))
+        self.bytes.get(self.start(id)..*self.ends.get(id as usize)? as usize)
     }
 
     /// All keys, by number.

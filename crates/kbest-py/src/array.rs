@@ -3,6 +3,10 @@
 //! A numpy array in C order with the wanted type is read where it lies. Anything else goes through `kbest._arrays` (tensors,
 //! DLPack, `__array__`, nested lists; other types and orders), which returns an array of that kind or raises an exception
 //! that names the argument.
+//!
+//! **What may change meanwhile.** Converting an argument may run Python code, and other threads run while we compute. Either could
+//! change the type, shape or strides of an array that we read. So each array is read through a view of our own ([`as_array`]),
+//! which no other code can reach. The numbers themselves are not protected: nobody may write to an array during a call.
 
 use crate::error;
 use numpy::{
@@ -54,16 +58,30 @@ pub(crate) fn helper<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, Py
     module.bind(py).getattr(name)
 }
 
-/// The argument as a numpy array of any type: itself, or converted.
+/// The argument as a numpy array of any type, converted if it is none: a view whose type, shape and strides nobody else can change.
 pub(crate) fn as_array<'py>(
     value: &Bound<'py, PyAny>,
     argument: &'static str,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let class = value.py().get_type::<PyUntypedArray>(); // numpy's own, whatever that of the array
     if let Ok(array) = value.cast::<PyUntypedArray>() {
-        return Ok(array.clone());
+        return view(array, &class);
     }
     let converted = helper(value.py(), "to_numpy")?.call1((value, argument))?;
-    Ok(converted.cast_into::<PyUntypedArray>()?)
+    view(converted.cast()?, &class)
+}
+
+/// A new view of an array, as a class or type of numbers.
+fn view<'py>(
+    array: &Bound<'py, PyUntypedArray>,
+    kind: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = array.py();
+    // Not the array's own `view`: a class derived from numpy's may have another.
+    let view =
+        VIEW.get_or_try_init(py, || py.get_type::<PyUntypedArray>().getattr("view").map(Bound::unbind))?;
+    Ok(view.bind(py).call1((array, kind))?.cast_into()?)
 }
 
 /// The float type that holds the numbers of an array without loss, as numpy promotes: small types fit into 32 bits.
@@ -118,15 +136,25 @@ pub(crate) fn integers<'py>(
     read(&array, argument, "int64")
 }
 
-/// Truth values.
-pub(crate) fn booleans<'py>(
-    value: &Bound<'py, PyAny>,
-    argument: &'static str,
-) -> PyResult<PyReadonlyArrayDyn<'py, bool>> {
+/// Truth values, in C order.
+pub(crate) struct Booleans {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<bool>,
+}
+
+/// Truth values of an argument. They are copied, because numpy's are bytes of which any but 0 means true.
+pub(crate) fn booleans(value: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<Booleans> {
     let array = as_array(value, argument)?;
     let dtype = array.dtype();
     if !matches!(dtype.kind(), b'b' | b'i' | b'u') && array.len() > 0 {
         return Err(error::dtype(value.py(), argument, "booleans", dtype.str()?));
     }
-    read(&array, argument, "bool")
+    let array = match dtype.kind() {
+        b'b' if array.is_c_contiguous() => array,
+        _ => helper(value.py(), "in_c_order")?.call1((array, argument, "bool"))?.cast_into()?,
+    };
+    let bytes = view(&array, &numpy::dtype::<u8>(value.py()))?;
+    let bytes = read::<u8>(&bytes, argument, "uint8")?;
+    let values = slice(&bytes).iter().map(|&byte| byte != 0).collect();
+    Ok(Booleans { shape: bytes.shape().to_vec(), values })
 }

@@ -1,7 +1,7 @@
 //! Answers: paths, and iterators over them.
 
 use bytemuck::cast_slice;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -56,11 +56,11 @@ impl PyPath {
         Ok(self.labels.bind(py).call_method0("tolist")?.try_iter()?.into_any())
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
-        let Ok(other) = other.cast::<PyPath>() else { return false };
-        let other = other.get();
-        let (mine, theirs) = (self.labels.bind(py).readonly(), other.labels.bind(py).readonly());
-        self.score == other.score && mine.as_slice().ok() == theirs.as_slice().ok()
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<PyPath>() else { return Ok(false) };
+        // As lists: the arrays are the user's, who may have changed their type.
+        let labels = |path: &PyPath| path.labels.bind(py).call_method0("tolist");
+        Ok(self.score == other.get().score && labels(self)?.eq(labels(other.get())?)?)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PathFields)> {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import kbest
+import kbest.sharded
+import numpy as np
 import pytest
 from kbest import errors
 from test_text import X, Y
@@ -86,6 +88,74 @@ def test_mistakes(tagger):
         tagger.tag_arrow(pyarrow.array(X), errors="ignore")
     with pytest.raises(errors.ArgumentError):
         tagger.tag_arrow(pyarrow.array(X), k=0)
+
+
+BROKEN = [b"caf\xe9", b"a\xe9", b"\xc3", b"\xf0", b"abc\xf0\x9f", b"\xff\xfe", b"\xed\xa0\x80", b"long enough for a view of its own \xe9"]
+
+
+def lists(rows, kind="short"):
+    """Rows of tokens that are bytes as a column of lists of strings of any layout. pyarrow does not check them."""
+    tokens = [token for row in rows for token in row]
+    ends = [sum(len(row) for row in rows[:i]) for i in range(len(rows) + 1)]
+    large = kind == "large"
+    text = {"short": pyarrow.string(), "large": pyarrow.large_string(), "view": pyarrow.string_view()}[kind]
+    stored = {"short": pyarrow.binary(), "large": pyarrow.large_binary(), "view": pyarrow.binary_view()}[kind]
+    stored = pyarrow.array(tokens, type=stored)
+    strings = pyarrow.Array.from_buffers(text, len(tokens), stored.buffers(), stored.null_count)
+    offsets = pyarrow.array(ends, pyarrow.int64() if large else pyarrow.int32())
+    return (pyarrow.LargeListArray if large else pyarrow.ListArray).from_arrays(offsets, strings)
+
+
+@pytest.mark.parametrize("kind", ["short", "large", "view"])
+@pytest.mark.parametrize("broken", BROKEN)
+def test_text_that_is_not_utf_8(tagger, kind, broken):
+    good = [token.encode() for token in X[0]]
+    column = lists([good, [b"the", broken], good, [broken[:1], None, b"the"], []], kind)
+    table = pyarrow.table({"tokens": column})
+    for rows in [table, pyarrow.concat_tables([table.slice(2), table])]:
+        answer = tagger.tag_arrow(rows, errors="column")
+        labels, messages = answer["labels"].to_pylist()[-5:], answer["error"].to_pylist()[-5:]
+        assert labels == [tagger.tag(X[0]), None, tagger.tag(X[0]), None, []]
+        assert [message is None for message in messages] == [True, False, True, False, True]
+        assert "text that cannot be read as UTF-8 at position 1" in messages[1]
+    with pytest.raises(errors.ArgumentError, match="UTF-8 at position 1 in row 1") as caught:
+        tagger.tag_arrow(table)
+    assert caught.value.argument == "batch"
+    assert tagger.tag_arrow(column.slice(2, 1))["labels"].to_pylist() == [tagger.tag(X[0])], "other rows do not matter"
+
+
+def test_a_file_whose_text_is_not_utf_8(tagger, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    tokens, labels = lists([[b"the"], [b"caf\xe9"]]), lists([[b"DET"], [b"NO\xff"]])
+    parquet.write_table(pyarrow.table({"id": [1, 2], "tokens": tokens, "labels": labels}), tmp_path / "latin-1.parquet")
+    table = parquet.read_table(tmp_path / "latin-1.parquet")
+    assert tagger.tag_arrow(table, errors="column")["error"].null_count == 1
+    good = pyarrow.array([["a"], ["b"]])
+    for column in ["tokens", "labels"]:
+        rows = table.set_column(table.column_names.index(column), column, good)
+        with pytest.raises(errors.ArgumentError, match="cannot be read as UTF-8 at position 0 in row 1"):
+            kbest.sharded.train(rows, epochs=1, shards=1)
+
+
+def test_offsets_that_do_not_fit(tagger):
+    """Offsets that are changed after pyarrow has checked them."""
+
+    def array(kind, offsets, *buffers, **children):
+        return pyarrow.Array.from_buffers(kind, len(offsets) - 1, [None, pyarrow.py_buffer(offsets), *buffers], **children)
+
+    for good, bad in [([0, 2], [0, 5]), ([0, 1, 2], [0, 2, 1]), ([0, 2], [-1, 2])]:
+        offsets = np.array(good, np.int32)
+        column = array(pyarrow.list_(pyarrow.string()), offsets, children=[pyarrow.array(["the", "cat"])])
+        table = pyarrow.table({"tokens": column})
+        offsets[:] = bad
+        with pytest.raises(errors.ArgumentError, match="damaged lists"):
+            tagger.tag_arrow(table, errors="column")
+    offsets = np.array([0, 3, 5, 6], np.int32)
+    strings = array(pyarrow.string(), offsets, pyarrow.py_buffer(b"thecat"))
+    table = pyarrow.table({"tokens": pyarrow.ListArray.from_arrays(pyarrow.array([0, 1, 2, 3], pyarrow.int32()), strings)})
+    offsets[:] = [0, 5, 2, 6]
+    messages = tagger.tag_arrow(table, errors="column")["error"].to_pylist()
+    assert [message is None for message in messages] == [True, False, True]
 
 
 def test_anything_that_speaks_arrow(tagger):

@@ -97,6 +97,17 @@ impl Blocks {
     }
 }
 
+/// The part of an array between the offset of this number and the next; nothing if there is no such part. Checked files have it, but
+/// a mapped file that is overwritten while it is used may have any offsets.
+#[inline]
+pub(crate) fn part_between<'a, T>(values: &'a [T], starts: &[u32], number: usize) -> &'a [T] {
+    let part = || {
+        let (start, end) = (*starts.get(number)?, *starts.get(number + 1)?);
+        values.get(start as usize..end as usize)
+    };
+    part().unwrap_or_default()
+}
+
 /// An array, watched or not.
 #[derive(Debug)]
 pub(crate) struct Checked<T> {

@@ -234,8 +234,7 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> Iterator for KbestIter<'l, S, L> {
                         // Beyond this margin, nothing needs to be pruned.
                         let lattice = self.lattice.borrow();
                         let all = 16.0 * (lattice.edges().magnitude() + lattice.largest_node_magnitude());
-                        let wider = WIDEN * margin + 0.01 * all;
-                        self.open(if wider < all { wider } else { f64::INFINITY });
+                        self.open(funnel::widened(margin, WIDEN * margin + 0.01 * all, all));
                     }
                 },
             }

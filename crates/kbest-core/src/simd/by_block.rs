@@ -213,10 +213,15 @@ pub(super) mod scalar {
 }
 
 /// The same over vectors of any width.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) mod vector {
     use super::super::vector::{MOST_LANES, Vector, largest, largest_by_lane};
     use super::*;
 
+    /// [`scalar::block_maxima`], over vectors.
+    ///
+    /// # Safety
+    /// The CPU must have the vector's instructions.
     #[inline(always)]
     pub(in super::super) unsafe fn block_maxima<V: Vector>(
         out: &mut [V::Element],
@@ -250,6 +255,10 @@ pub(super) mod vector {
     /// Vectors that are looked at together. Every block but the last consists of so many vectors, or a multiple.
     const TOGETHER: usize = 4;
 
+    /// [`scalar::select_by_block`], over vectors.
+    ///
+    /// # Safety
+    /// The CPU must have the vector's instructions.
     #[inline(always)]
     pub(in super::super) unsafe fn select_by_block<V: Vector>(
         origins: &[Origin<'_, V::Element>],
@@ -448,7 +457,7 @@ pub(super) mod vector {
     /// One vector of the sums of two rows.
     ///
     /// # Safety
-    /// A vector must fit at `at` in both.
+    /// The CPU must have the vector's instructions. A vector must fit at `at` in both.
     #[inline(always)]
     unsafe fn sum_at<V: Vector>(a: &[V::Element], b: &[V::Element], at: usize) -> V {
         // SAFETY: as the caller promises.
@@ -458,7 +467,7 @@ pub(super) mod vector {
     /// Which labels of one vector of values reach the threshold, and the scores of the others.
     ///
     /// # Safety
-    /// A vector must fit at `at` in both rows (node, way out).
+    /// The CPU must have the vector's instructions. A vector must fit at `at` in both rows (node, way out).
     #[inline(always)]
     unsafe fn split_vector<V: Vector>(
         value: V,
@@ -476,7 +485,7 @@ pub(super) mod vector {
     /// By block, the largest node score, and the largest sum of a node score and a way out.
     ///
     /// # Safety
-    /// The targets must have been checked, and have so many blocks.
+    /// The CPU must have the vector's instructions. The targets must have been checked, and have so many blocks.
     #[inline(always)]
     unsafe fn largest_by_block<V: Vector>(
         targets: Targets<'_, V::Element>,
@@ -503,7 +512,7 @@ pub(super) mod vector {
     /// By lane, the largest node score of a block, and the largest sum of a node score and a way out; forbidden after the last block.
     ///
     /// # Safety
-    /// The targets must have been checked, and have so many blocks.
+    /// The CPU must have the vector's instructions. The targets must have been checked, and have so many blocks.
     #[inline(always)]
     unsafe fn largest_of_block<V: Vector>(
         targets: Targets<'_, V::Element>,
@@ -544,7 +553,7 @@ pub(super) mod vector {
     /// The values that some origins lead to, at `N` vectors of labels from `y` on.
     ///
     /// # Safety
-    /// So many vectors must fit at `y` in every row.
+    /// The CPU must have the vector's instructions. So many vectors must fit at `y` in every row.
     #[inline(always)]
     unsafe fn values_at<'a, V: Vector, const N: usize>(
         origins: impl Iterator<Item = &'a Origin<'a, V::Element>>,

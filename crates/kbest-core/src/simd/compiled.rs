@@ -6,8 +6,8 @@
 //! must be long, or its branches hard to predict, to be worth the call.
 
 #[cfg(target_arch = "x86_64")]
-use super::Level;
-use super::level;
+use super::cpu::{Avx2, Avx512};
+use super::cpu::{Cpu, cpu};
 
 /// A loop, with its inputs.
 pub trait Loop {
@@ -22,44 +22,48 @@ pub trait Loop {
 /// Runs a loop, compiled for this CPU. (On ARM, every build uses vectors.)
 #[inline]
 pub fn run<L: Loop>(work: L) -> L::Result {
-    match level() {
-        // SAFETY: this level is only ever chosen after the CPU reported its features.
+    run_on(cpu(), work)
+}
+
+#[inline]
+fn run_on<L: Loop>(cpu: Cpu, work: L) -> L::Result {
+    match cpu {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { run_avx512(work) },
-        // SAFETY: as above.
+        Cpu::Avx512(proof) => run_avx512(proof, work),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { run_avx2(work) },
+        Cpu::Avx2(proof) => run_avx2(proof, work),
         _ => work.run(),
     }
 }
 
-// `best_level` in `mod.rs` checks for all of these.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn run_avx512<L: Loop>(work: L) -> L::Result {
-    work.run()
+#[inline]
+fn run_avx512<L: Loop>(_: Avx512, work: L) -> L::Result {
+    /// # Safety
+    /// The CPU must have these features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+    fn compiled<L: Loop>(work: L) -> L::Result {
+        work.run()
+    }
+    // SAFETY: the token proves that this CPU has all of these features.
+    unsafe { compiled(work) }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn run_avx2<L: Loop>(work: L) -> L::Result {
-    work.run()
+#[inline]
+fn run_avx2<L: Loop>(_: Avx2, work: L) -> L::Result {
+    /// # Safety
+    /// The CPU must have the feature.
+    #[target_feature(enable = "avx2")]
+    fn compiled<L: Loop>(work: L) -> L::Result {
+        work.run()
+    }
+    // SAFETY: the token proves that this CPU has the feature.
+    unsafe { compiled(work) }
 }
 
 /// The results of a loop on every level that this CPU supports, plain first.
 #[cfg(test)]
 pub(super) fn on_each_level<L: Loop>(make: impl Fn() -> L) -> Vec<L::Result> {
-    let mut results = vec![make().run()];
-    #[cfg(target_arch = "x86_64")]
-    {
-        if super::best_level() == Level::Avx512 {
-            // SAFETY: the CPU has just reported these features.
-            results.push(unsafe { run_avx512(make()) });
-        }
-        if super::has_avx2() {
-            // SAFETY: as above.
-            results.push(unsafe { run_avx2(make()) });
-        }
-    }
-    results
+    Cpu::all().map(|cpu| run_on(cpu, make())).collect()
 }

@@ -1,11 +1,12 @@
 //! The safe interface of every kernel: declared once, run at the level of the CPU in use.
 
 use super::by_block::{ByBlock, Origin, Targets};
+use super::cpu::{Cpu, cpu};
 #[cfg(target_arch = "aarch64")]
 use super::neon;
+use super::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Level, level, scalar};
 use crate::score::Score;
 
 /// Declares each kernel once: its documentation and signature here, its loops in `scalar` and `vector`.
@@ -26,17 +27,14 @@ macro_rules! kernels {
         impl Kernels for $float {
             $(#[inline]
             fn $name($($argument: $type),*) $(-> $result)? {
-                match level() {
-                    // SAFETY: this level is only ever chosen after the CPU reported the feature.
+                match cpu() {
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => unsafe { x86::$avx512::$name($($argument),*) },
-                    // SAFETY: as above.
+                    Cpu::Avx512(proof) => x86::$avx512::$name(proof, $($argument),*),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => unsafe { x86::$avx2::$name($($argument),*) },
-                    // SAFETY: as above.
+                    Cpu::Avx2(proof) => x86::$avx2::$name(proof, $($argument),*),
                     #[cfg(target_arch = "aarch64")]
-                    Level::Neon => unsafe { neon::$neon::$name($($argument),*) },
-                    _ => scalar::$name($($argument),*),
+                    Cpu::Neon(proof) => neon::$neon::$name(proof, $($argument),*),
+                    Cpu::Scalar => scalar::$name($($argument),*),
                 }
             })*
         }

@@ -3,7 +3,7 @@
 //! **What.** A handful of loops over rows of scores: max-plus of rows, maxima, additions, and the selection of labels
 //! above a threshold. **Why.** Every exact decoder spends its time in one of them. **How.** Each loop is written once
 //! over a small vector vocabulary (`vector::Vector`) and compiled for AVX-512, AVX2 and NEON; the CPU's features are
-//! detected at run time, so an ordinary release build is fast everywhere. `scalar` holds a plain twin of each loop: the
+//! detected at run time (`cpu`), so an ordinary release build is fast everywhere. `scalar` holds a plain twin of each loop: the
 //! fallback, and the reference in tests. `KBEST_LEVEL=scalar` in the environment selects it.
 //!
 //! Loops written elsewhere can be compiled for the same levels (`compiled`). Three more things are here only because
@@ -22,6 +22,7 @@ mod aligned;
 mod by_block;
 mod compiled;
 mod convolution;
+mod cpu;
 mod dispatch;
 mod exponential;
 #[cfg(target_arch = "aarch64")]
@@ -39,12 +40,10 @@ pub use compiled::{Loop, run};
 pub(crate) use convolution::{
     BLOCK, Bounds, ENDS, NOTHING, Octet, PART, convolve, convolve_bounded, widen_maxima,
 };
+pub use cpu::{Level, check_level, level};
 pub(crate) use dispatch::Kernels;
 pub use exponential::exp_rows;
 pub(crate) use exponential::ln_rows;
-
-use crate::error::{Error, Result};
-use std::sync::OnceLock;
 
 /// Rows are padded to a multiple of this many scores, so that no kernel has to handle a ragged tail.
 pub(crate) const LANES: usize = 16;
@@ -63,101 +62,6 @@ pub(crate) const MOST_ORIGINS: usize = 128;
 /// `labels` rounded up to whole vectors.
 pub const fn padded(labels: usize) -> usize {
     labels.div_ceil(LANES) * LANES
-}
-
-/// Instruction set in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Plain Rust.
-    Scalar,
-    /// 128-bit vectors on ARM.
-    Neon,
-    /// 256-bit vectors on x86-64.
-    Avx2,
-    /// 512-bit vectors on x86-64.
-    Avx512,
-}
-
-impl Level {
-    const ALL: [Level; 4] = [Level::Scalar, Level::Neon, Level::Avx2, Level::Avx512];
-
-    /// Whether this CPU has it.
-    pub fn is_supported(self) -> bool {
-        match self {
-            Level::Scalar => true,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => has_avx2(),
-            _ => self == best_level(),
-        }
-    }
-
-    /// Name for reports, and for `KBEST_LEVEL`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Scalar => "scalar",
-            Level::Neon => "neon",
-            Level::Avx2 => "avx2",
-            Level::Avx512 => "avx512",
-        }
-    }
-}
-
-/// The instruction set that every kernel uses in this process: the one that `KBEST_LEVEL` names (`scalar`, `neon`, `avx2`,
-/// `avx512`) if the CPU supports it, else the best one that the CPU supports. See [`check_level`].
-pub fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| check_level().unwrap_or_else(|_| best_level()))
-}
-
-/// The instruction set that [`level`] uses, or why it is not the one that `KBEST_LEVEL` names.
-///
-/// # Errors
-/// [`Error::Argument`] if it names none, or one that the CPU does not support.
-pub fn check_level() -> Result<Level> {
-    let named = std::env::var_os("KBEST_LEVEL").filter(|name| !name.is_empty());
-    let Some(named) = named else { return Ok(best_level()) };
-    let supported = || Level::ALL.into_iter().filter(|level| level.is_supported());
-    supported().find(|level| named == level.name()).ok_or_else(|| {
-        let names: Vec<&str> = supported().map(Level::name).collect();
-        Error::argument("KBEST_LEVEL", format!("one of {} on this CPU", names.join(", ")), named.display())
-    })
-}
-
-/// Whether this CPU has all features that the kernels for AVX2 are compiled with.
-#[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
-}
-
-#[cfg(target_arch = "x86_64")]
-fn best_level() -> Level {
-    // All features that `compiled::run_avx512` is compiled with: it must not be called without them. (The few CPUs that
-    // have AVX-512 without the others use AVX2.)
-    let has_avx512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt");
-    if has_avx512 {
-        Level::Avx512
-    } else if has_avx2() {
-        Level::Avx2
-    } else {
-        Level::Scalar
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-fn best_level() -> Level {
-    if std::arch::is_aarch64_feature_detected!("neon") { Level::Neon } else { Level::Scalar }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn best_level() -> Level {
-    Level::Scalar
 }
 
 /// A score type that lattices and decoders support: `f32` or `f64`, and no other.

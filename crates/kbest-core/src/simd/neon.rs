@@ -161,5 +161,5 @@ impl Widen<f64> for float64x2_t {
     }
 }
 
-compile_kernels!(neon_f32, "neon", float32x4_t, float64x2_t, f32);
-compile_kernels!(neon_f64, "neon", float64x2_t, float64x2_t, f64);
+compile_kernels!(neon_f32, Neon, "neon", float32x4_t, float64x2_t, f32);
+compile_kernels!(neon_f64, Neon, "neon", float64x2_t, float64x2_t, f64);

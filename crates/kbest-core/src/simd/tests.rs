@@ -31,26 +31,22 @@ fn lengths_do_not_wrap() {
 
 /// Runs one check for every vector level that this CPU supports.
 macro_rules! on_each_level {
-    ($float:ident, $avx512:ident, $avx2:ident, $neon:ident, |$kernels:ident| $check:block) => {{
+    ($float:ident, $avx512:ident, $avx2:ident, $neon:ident, |$kernels:ident, $proof:ident| $check:block) => {{
         #[cfg(target_arch = "x86_64")]
-        #[allow(unused_unsafe)]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
+            if let Some($proof) = cpu::Avx512::detect() {
                 use super::x86::$avx512 as $kernels;
-                // SAFETY: the CPU has just reported this feature.
-                unsafe { $check }
+                $check
             }
-            if super::has_avx2() {
+            if let Some($proof) = cpu::Avx2::detect() {
                 use super::x86::$avx2 as $kernels;
-                // SAFETY: the CPU has just reported this feature.
-                unsafe { $check }
+                $check
             }
         }
         #[cfg(target_arch = "aarch64")]
-        {
+        if let Some($proof) = cpu::Neon::detect() {
             use super::neon::$neon as $kernels;
-            // SAFETY: NEON is part of this architecture.
-            unsafe { $check }
+            $check
         }
     }};
 }
@@ -82,9 +78,9 @@ macro_rules! twin_tests {
                 let (mut all, mut values) = (vec![], vec![7.0; 70]);
                 let wanted = scalar::select_by_block(&origins, -50.0, targets, Some(5.0), 0.0, &mut values, &mut all);
                 assert_eq!((wanted.edges, wanted.rest, all.len()), (70, -99.0, 70));
-                on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                     let (mut found, mut values) = (vec![], vec![7.0; 70]);
-                    let got = kernels::select_by_block(&origins, -50.0, targets, Some(5.0), 0.0, &mut values, &mut found);
+                    let got = kernels::select_by_block(proof, &origins, -50.0, targets, Some(5.0), 0.0, &mut values, &mut found);
                     assert_eq!((got, &found), (wanted, &all));
                     assert_eq!(values, [9.0; 70]);
                 });
@@ -110,9 +106,9 @@ macro_rules! twin_tests {
                 let node: Vec<$float> = vec![0.0; labels];
                 let targets = Targets { node: &node, way_out: &node, slack: 0.0, width: 64 };
                 let (least, floor) = (<$float>::NEG_INFINITY, Some(5.0));
-                on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                     let (mut found, mut values) = (vec![], vec![7.0; labels]);
-                    let got = kernels::select_by_block(&origins, least, targets, floor, 0.0, &mut values, &mut found);
+                    let got = kernels::select_by_block(proof, &origins, least, targets, floor, 0.0, &mut values, &mut found);
                     // Each block that matters is read from the origins that lead there.
                     assert_eq!((got.read, got.edges, got.rest), (MOST_ORIGINS, 64 * MOST_ORIGINS, -9.0));
                     assert_eq!(found, (64..labels as u32).collect::<Vec<_>>());
@@ -130,41 +126,41 @@ macro_rules! twin_tests {
                 ) {
                     let (a, b, c) = (cast(&a), cast(&b), cast(&c));
                     let (add, limit, least) = (add as $float, limit as $float, least as $float);
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                         let (mut got, mut expected) = (a.clone(), a.clone());
-                        kernels::max_plus_row(&mut got, add, &b);
+                        kernels::max_plus_row(proof, &mut got, add, &b);
                         scalar::max_plus_row(&mut expected, add, &b);
                         assert_eq!(got, expected);
-                        kernels::add_row(&mut got, &b);
+                        kernels::add_row(proof, &mut got, &b);
                         scalar::add_row(&mut expected, &b);
                         assert_eq!(got, expected);
-                        kernels::max_row(&mut got, &a);
+                        kernels::max_row(proof, &mut got, &a);
                         scalar::max_row(&mut expected, &a);
                         assert_eq!(got, expected);
-                        assert_eq!(kernels::largest(&a), scalar::largest(&a));
+                        assert_eq!(kernels::largest(proof, &a), scalar::largest(&a));
                         for width in [1, 3, 8, 16, 40] {
                             let blocks = a.len().div_ceil(width);
                             let (mut got, mut expected) = (vec![0.0; blocks], vec![0.0; blocks]);
-                            kernels::block_maxima(&mut got, &a, width);
+                            kernels::block_maxima(proof, &mut got, &a, width);
                             scalar::block_maxima(&mut expected, &a, width);
                             assert_eq!(got, expected);
                         }
-                        assert_eq!(kernels::smallest(&a), scalar::smallest(&a));
-                        assert_eq!(kernels::max_of_sum(&a, &b), scalar::max_of_sum(&a, &b));
+                        assert_eq!(kernels::smallest(proof, &a), scalar::smallest(&a));
+                        assert_eq!(kernels::max_of_sum(proof, &a, &b), scalar::max_of_sum(&a, &b));
                         let (mut found, mut wanted) = (vec![7], vec![7]);
-                        kernels::select_sums(&a, &b, least, limit, &mut found);
+                        kernels::select_sums(proof, &a, &b, least, limit, &mut found);
                         scalar::select_sums(&a, &b, least, limit, &mut wanted);
                         assert_eq!(found, wanted);
-                        assert_eq!(kernels::first_at_least(&a, add, limit), scalar::first_at_least(&a, add, limit));
+                        assert_eq!(kernels::first_at_least(proof, &a, add, limit), scalar::first_at_least(&a, add, limit));
                         assert_eq!(
-                            kernels::first_sum_at_least(&a, &b, limit),
+                            kernels::first_sum_at_least(proof, &a, &b, limit),
                             scalar::first_sum_at_least(&a, &b, limit)
                         );
                         let (mut found, mut wanted) = (vec![7], vec![7]);
-                        let others = kernels::select_reaching(add, &a, least, &b, &c, limit, &mut found);
+                        let others = kernels::select_reaching(proof, add, &a, least, &b, &c, limit, &mut found);
                         let expected = scalar::select_reaching(add, &a, least, &b, &c, limit, &mut wanted);
                         assert_eq!((others, found), (expected, wanted));
-                        assert_eq!(kernels::largest_value(add, &a, &b), scalar::largest_value(add, &a, &b));
+                        assert_eq!(kernels::largest_value(proof, add, &a, &b), scalar::largest_value(add, &a, &b));
                     });
                 }
 
@@ -198,10 +194,10 @@ macro_rules! twin_tests {
                     let (mut wanted, mut values) = (vec![7], vec![7.0; node.len()]);
                     let expected =
                         scalar::select_by_block(&origins, least, targets, floor, gain, &mut values, &mut wanted);
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                         let (mut found, mut read) = (vec![7], vec![7.0; node.len()]);
                         let got =
-                            kernels::select_by_block(&origins, least, targets, floor, gain, &mut read, &mut found);
+                            kernels::select_by_block(proof, &origins, least, targets, floor, gain, &mut read, &mut found);
                         assert_eq!((got, &found), (expected, &wanted));
                         assert!(found[1..].iter().all(|&y| read[y as usize] == values[y as usize]));
                     });
@@ -236,10 +232,10 @@ macro_rules! twin_tests {
                 ) {
                     let row: Vec<$float> = row.iter().map(|&score| (score / repeat as i32) as $float).collect();
                     let zeros = vec![0.0; row.len()];
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                         let (mut found, mut wanted) = (vec![7], vec![7]);
                         let limit = limit as $float;
-                        let others = kernels::select_reaching(1.0, &row, -5.0, &row, &zeros, limit, &mut found);
+                        let others = kernels::select_reaching(proof, 1.0, &row, -5.0, &row, &zeros, limit, &mut found);
                         let expected = scalar::select_reaching(1.0, &row, -5.0, &row, &zeros, limit, &mut wanted);
                         assert_eq!((others, found), (expected, wanted));
                     });
@@ -255,8 +251,8 @@ macro_rules! twin_tests {
                     }
                     let expected = scalar::largest_magnitude(&row);
                     assert_eq!(expected.is_some(), row.iter().all(|&r| r < <$float>::INFINITY));
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
-                        assert_eq!(kernels::largest_magnitude(&row), expected);
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
+                        assert_eq!(kernels::largest_magnitude(proof, &row), expected);
                     });
                 }
 
@@ -266,16 +262,16 @@ macro_rules! twin_tests {
                         .prop_flat_map(|(p, y)| (row(p), row(p * y), row(y)))
                 ) {
                     let (add, matrix, out) = (cast(&add), cast(&matrix), cast(&out));
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                         let (mut got, mut expected) = (out.clone(), out.clone());
-                        kernels::max_plus_matrix(&mut got, &add, &matrix);
+                        kernels::max_plus_matrix(proof, &mut got, &add, &matrix);
                         scalar::max_plus_matrix(&mut expected, &add, &matrix);
                         assert_eq!(got, expected);
                         let rows: Vec<u32> = (0..add.len() as u32).filter(|row| row % 5 != 2).collect();
                         let (all, most) = (out.len(), out.len() - out.len() / 4);
                         for (first, past) in [(0, most), (all / 3, most), (all % 8, all)] {
                             let (mut got, mut expected) = (out[first..past].to_vec(), out[first..past].to_vec());
-                            kernels::max_plus_rows(&mut got, &add, &rows, &matrix, first);
+                            kernels::max_plus_rows(proof, &mut got, &add, &rows, &matrix, first);
                             scalar::max_plus_rows(&mut expected, &add, &rows, &matrix, first);
                             assert_eq!(got, expected);
                         }
@@ -296,12 +292,12 @@ macro_rules! twin_tests {
                     let whole_weights: Vec<f64> = weights.iter().map(|v| (v * 9.0).floor() - 4.0).collect();
                     let (weights, whole_weights) = (&weights[..rows.len()], &whole_weights[..rows.len()]);
                     let matrix = cast(&matrix);
-                    on_each_level!($float, $avx512, $avx2, $neon, |kernels| {
+                    on_each_level!($float, $avx512, $avx2, $neon, |kernels, proof| {
                         let (mut got, mut expected) = (vec![1.0; width], vec![1.0; width]);
-                        kernels::add_weighted_rows(&mut got, whole_weights, &rows, &whole);
+                        kernels::add_weighted_rows(proof, &mut got, whole_weights, &rows, &whole);
                         scalar::add_weighted_rows(&mut expected, whole_weights, &rows, &whole);
                         assert_eq!(got, expected);
-                        kernels::add_weighted_rows(&mut got, weights, &rows, &matrix);
+                        kernels::add_weighted_rows(proof, &mut got, weights, &rows, &matrix);
                         scalar::add_weighted_rows(&mut expected, weights, &rows, &matrix);
                         // The first part leaves up to `30 * 36` in the sums.
                         let bound = (rows.len() + 1) as f64 * f64::EPSILON * 1200.0;

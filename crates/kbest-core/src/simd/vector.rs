@@ -12,6 +12,7 @@ use crate::score::Score;
 /// # Safety
 /// Every method may only run on a CPU that has the vector's instruction set; `load` and `store` need `LANES` readable
 /// or writable scores at the pointer, with any alignment.
+#[expect(clippy::missing_safety_doc, reason = "the section above is for every method")]
 pub(super) trait Vector: Copy {
     type Element: Score;
     const LANES: usize;
@@ -84,6 +85,7 @@ const SHORT: usize = 512;
 ///
 /// # Safety
 /// As [`Vector`]; `widen` needs `LANES` readable elements.
+#[expect(clippy::missing_safety_doc, reason = "the section above is for every method")]
 pub(super) trait Widen<E>: Vector<Element = f64> {
     unsafe fn widen(from: *const E) -> Self;
     /// `self * factor + sum`, rounded once or twice.
@@ -115,6 +117,9 @@ fn for_each_vector<V: Vector>(length: usize, mut body: impl FnMut(usize, usize))
 const CHAINS: usize = 4;
 
 /// The largest of all chains, by lane.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 unsafe fn largest_chain<V: Vector>([a, b, c, d]: [V; CHAINS]) -> V {
     // SAFETY: the caller has the CPU feature.
@@ -122,12 +127,19 @@ unsafe fn largest_chain<V: Vector>([a, b, c, d]: [V; CHAINS]) -> V {
 }
 
 /// The largest lane of all chains.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 unsafe fn largest_of<V: Vector>(chains: [V; CHAINS]) -> V::Element {
     // SAFETY: the caller has the CPU feature.
     unsafe { largest_chain(chains).largest_lane() }
 }
 
+/// [`scalar::max_plus_row`](super::scalar::max_plus_row), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn max_plus_row<V: Vector>(out: &mut [V::Element], add: V::Element, row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
@@ -150,6 +162,10 @@ const FEW_ROWS: usize = 3;
 /// additions, and the hardware follows this many memory streams at once.
 const ROWS: usize = 8;
 
+/// [`scalar::max_plus_matrix`](super::scalar::max_plus_matrix), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn max_plus_matrix<V: Vector>(
     out: &mut [V::Element],
@@ -236,6 +252,10 @@ unsafe fn max_plus_strips<V: Vector, const N: usize>(
     y
 }
 
+/// [`scalar::max_plus_rows`](super::scalar::max_plus_rows), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn max_plus_rows<V: Vector>(
     out: &mut [V::Element],
@@ -298,6 +318,10 @@ pub(super) unsafe fn max_plus_rows<V: Vector>(
     }
 }
 
+/// [`scalar::add_row`](super::scalar::add_row), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn add_row<V: Vector>(out: &mut [V::Element], row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
@@ -314,6 +338,10 @@ pub(super) unsafe fn add_row<V: Vector>(out: &mut [V::Element], row: &[V::Elemen
     super::scalar::add_row(&mut out[whole..], &row[whole..]);
 }
 
+/// [`scalar::max_row`](super::scalar::max_row), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn max_row<V: Vector>(out: &mut [V::Element], row: &[V::Element]) {
     assert_eq!(out.len(), row.len());
@@ -330,6 +358,10 @@ pub(super) unsafe fn max_row<V: Vector>(out: &mut [V::Element], row: &[V::Elemen
     super::scalar::max_row(&mut out[whole..], &row[whole..]);
 }
 
+/// [`scalar::largest`](super::scalar::largest), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
     if row.len() < V::LANES {
@@ -340,6 +372,9 @@ pub(super) unsafe fn largest<V: Vector>(row: &[V::Element]) -> V::Element {
 }
 
 /// By lane, the largest score of a row of at least one vector.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn largest_by_lane<V: Vector>(row: &[V::Element]) -> V {
     assert!(row.len() >= V::LANES);
@@ -353,6 +388,10 @@ pub(super) unsafe fn largest_by_lane<V: Vector>(row: &[V::Element]) -> V {
     unsafe { largest_chain(best) }
 }
 
+/// [`scalar::smallest`](super::scalar::smallest), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn smallest<V: Vector>(row: &[V::Element]) -> V::Element {
     if row.len() < V::LANES {
@@ -371,6 +410,10 @@ pub(super) unsafe fn smallest<V: Vector>(row: &[V::Element]) -> V::Element {
     super::scalar::smallest(&lanes)
 }
 
+/// [`scalar::largest_magnitude`](super::scalar::largest_magnitude), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn largest_magnitude<V: Vector>(row: &[V::Element]) -> Option<V::Element> {
     if row.len() < V::LANES {
@@ -393,6 +436,10 @@ pub(super) unsafe fn largest_magnitude<V: Vector>(row: &[V::Element]) -> Option<
     (legal == all).then(|| unsafe { largest_of(largest) })
 }
 
+/// [`scalar::max_of_sum`](super::scalar::max_of_sum), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn max_of_sum<V: Vector>(row: &[V::Element], add: &[V::Element]) -> V::Element {
     assert_eq!(row.len(), add.len());
@@ -410,6 +457,10 @@ pub(super) unsafe fn max_of_sum<V: Vector>(row: &[V::Element], add: &[V::Element
     unsafe { largest_of(best) }
 }
 
+/// [`scalar::largest_value`](super::scalar::largest_value), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn largest_value<V: Vector>(
     add: V::Element,
@@ -431,6 +482,10 @@ pub(super) unsafe fn largest_value<V: Vector>(
     unsafe { largest_of(best) }
 }
 
+/// [`scalar::select_reaching`](super::scalar::select_reaching), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn select_reaching<V: Vector>(
     add: V::Element,
@@ -480,8 +535,8 @@ pub(super) unsafe fn select_reaching<V: Vector>(
 /// whether there are any.
 ///
 /// # Safety
-/// A vector must fit at `y` in all rows (row, node, way out), and [`MOST_LANES`] at `next`; the limits are add, least
-/// and threshold.
+/// The CPU must have the vector's instructions. A vector must fit at `y` in all rows (row, node, way out), and
+/// [`MOST_LANES`] at `next`; the limits are add, least and threshold.
 #[inline(always)]
 unsafe fn select_in_vector<V: Vector>(
     y: usize,
@@ -503,6 +558,10 @@ unsafe fn select_in_vector<V: Vector>(
     }
 }
 
+/// [`scalar::first_at_least`](super::scalar::first_at_least), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn first_at_least<V: Vector>(
     row: &[V::Element],
@@ -525,6 +584,10 @@ pub(super) unsafe fn first_at_least<V: Vector>(
     super::scalar::first_at_least(&row[whole..], add, threshold).map(|y| whole + y)
 }
 
+/// [`scalar::first_sum_at_least`](super::scalar::first_sum_at_least), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn first_sum_at_least<V: Vector>(
     row: &[V::Element],
@@ -549,6 +612,10 @@ pub(super) unsafe fn first_sum_at_least<V: Vector>(
     super::scalar::first_sum_at_least(&row[whole..], &add[whole..], threshold).map(|y| whole + y)
 }
 
+/// [`scalar::select_sums`](super::scalar::select_sums), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn select_sums<V: Vector>(
     row: &[V::Element],
@@ -580,6 +647,10 @@ pub(super) unsafe fn select_sums<V: Vector>(
     super::scalar::select_sums_from(whole, row, add, least, below, found);
 }
 
+/// [`scalar::add_weighted_rows`](super::scalar::add_weighted_rows), over vectors.
+///
+/// # Safety
+/// The CPU must have the vector's instructions.
 #[inline(always)]
 pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
     out: &mut [f64],
@@ -632,16 +703,17 @@ pub(super) unsafe fn add_weighted_rows<E: Score, V: Widen<E>>(
     super::scalar::add_weighted_columns(out, whole, &weights[grouped..], &rows[grouped..], matrix);
 }
 
-/// Compiles every kernel for one vector type (and the vector of `f64` for its sums) and one target feature, as a module
-/// of functions that are `unsafe` to call from code without that feature.
+/// Compiles every kernel for one vector type (and the vector of `f64` for its sums) and one target feature, as a module of
+/// functions that take the proof that the CPU has it.
 macro_rules! compile_kernels {
-    ($module:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
+    ($module:ident, $token:ident, $feature:literal, $vector:ty, $wide:ty, $element:ty) => {
         pub(in crate::simd) mod $module {
             use super::*;
             use crate::simd::by_block::{ByBlock, Origin, Targets};
+            use crate::simd::cpu::$token;
             use crate::simd::vector::{self, compile_kernels};
 
-            compile_kernels! { @each $feature
+            compile_kernels! { @each $token $feature
                 fn max_plus_row::<$vector>(out: &mut [$element], add: $element, row: &[$element]);
                 fn max_plus_matrix::<$vector>(out: &mut [$element], add: &[$element], matrix: &[$element]);
                 fn max_plus_rows::<$vector>(
@@ -703,12 +775,19 @@ macro_rules! compile_kernels {
             }
         }
     };
-    (@each $feature:literal
+    (@each $token:ident $feature:literal
      $(fn $name:ident::<$($kind:ty),+>($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        $(#[target_feature(enable = $feature)]
-        pub(in crate::simd) fn $name($($argument: $type),*) $(-> $result)? {
-            // SAFETY: this function has the vector's target feature.
-            unsafe { vector::$name::<$($kind),+>($($argument),*) }
+        $(#[inline]
+        pub(in crate::simd) fn $name(_: $token, $($argument: $type),*) $(-> $result)? {
+            /// # Safety
+            /// The CPU must have the feature.
+            #[target_feature(enable = $feature)]
+            fn compiled($($argument: $type),*) $(-> $result)? {
+                // SAFETY: this function has the vector's target feature.
+                unsafe { vector::$name::<$($kind),+>($($argument),*) }
+            }
+            // SAFETY: the token proves that this CPU has the feature.
+            unsafe { compiled($($argument),*) }
         })*
     };
 }

@@ -85,6 +85,9 @@ macro_rules! implement_vector {
 }
 
 /// Largest of four single-precision lanes.
+///
+/// # Safety
+/// The CPU must have SSE, as every x86-64 has.
 #[inline(always)]
 unsafe fn largest_of_four(v: __m128) -> f32 {
     // SAFETY: SSE is part of x86-64.
@@ -148,6 +151,9 @@ unsafe fn largest_of_halves(v: __m256) -> [f32; 4] {
 }
 
 /// Largest of two double-precision lanes.
+///
+/// # Safety
+/// The CPU must have SSE2, as every x86-64 has.
 #[inline(always)]
 unsafe fn largest_of_two(v: __m128d) -> f64 {
     // SAFETY: SSE2 is part of x86-64.
@@ -309,7 +315,7 @@ implement_widen!(__m256d, f32, |from| _mm256_cvtps_pd(_mm_loadu_ps(from)), |a, b
 });
 implement_widen!(__m256d, f64, |from| _mm256_loadu_pd(from), |a, b, c| _mm256_add_pd(_mm256_mul_pd(a, b), c));
 
-compile_kernels!(avx512_f32, "avx512f,popcnt", __m512, __m512d, f32);
-compile_kernels!(avx512_f64, "avx512f,popcnt", __m512d, __m512d, f64);
-compile_kernels!(avx2_f32, "avx2,popcnt", __m256, __m256d, f32);
-compile_kernels!(avx2_f64, "avx2,popcnt", __m256d, __m256d, f64);
+compile_kernels!(avx512_f32, Avx512, "avx512f,popcnt", __m512, __m512d, f32);
+compile_kernels!(avx512_f64, Avx512, "avx512f,popcnt", __m512d, __m512d, f64);
+compile_kernels!(avx2_f32, Avx2, "avx2,popcnt", __m256, __m256d, f32);
+compile_kernels!(avx2_f64, Avx2, "avx2,popcnt", __m256d, __m256d, f64);

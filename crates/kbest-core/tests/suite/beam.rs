@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 /// A beam's answer against k-best Viterbi; returns whether it was certified.
-fn check<S: Float>(case: &Case, width: usize, k: usize) -> bool {
+pub(super) fn check<S: Float>(case: &Case, width: usize, k: usize) -> bool {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let expected = Viterbi.decode_kbest(&lattice, k, &mut Scratch::new());
@@ -34,7 +34,7 @@ fn check<S: Float>(case: &Case, width: usize, k: usize) -> bool {
 
 /// The same for prefixes: as many paths as exist, legal, distinct and in order, none better than the best; certified ones
 /// are the best.
-fn check_prefixes<S: Float>(case: &Case, width: usize, k: usize) -> bool {
+pub(super) fn check_prefixes<S: Float>(case: &Case, width: usize, k: usize) -> bool {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let expected = Viterbi.decode_kbest(&lattice, k, &mut Scratch::new());

@@ -40,12 +40,12 @@ fn scores<S: Float>(answer: &Decoded<S>) -> Vec<S> {
 }
 
 /// Every decoder against all paths.
-fn all_are_right<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+pub(super) fn all_are_right<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let all = enumerate(&lattice);
     for decoder in decoders {
-        for k in [1, 2, 3, 5, 10, all.len() + 3, usize::MAX] {
+        for k in [1, 2, 3, 5, 10, 20, all.len() + 3, usize::MAX] {
             let context = || format!("{decoder:?}, k = {k}, {case:?}");
             match decoder.decode_kbest(&lattice, k, scratch) {
                 Err(error) => {
@@ -63,7 +63,7 @@ fn all_are_right<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[De
 }
 
 /// Every decoder against k-best Viterbi.
-fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+pub(super) fn all_agree<S: Float>(case: &Case, ks: &[usize], scratch: &mut Scratch<S>, decoders: &[Decoder]) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let most = ks.iter().copied().max().unwrap();

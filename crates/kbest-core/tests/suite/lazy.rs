@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread;
 
-fn gives_all_paths_in_order<S: Float>(case: &Case) {
+pub(super) fn gives_all_paths_in_order<S: Float>(case: &Case) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let expected = enumerate(&lattice);
@@ -26,7 +26,7 @@ fn gives_all_paths_in_order<S: Float>(case: &Case) {
 }
 
 /// The best score of every projected sequence, best first.
-fn projections_are_unique_and_best<S: Float>(case: &Case) {
+pub(super) fn projections_are_unique_and_best<S: Float>(case: &Case) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let project = |y: u32| y / 2;

@@ -23,5 +23,6 @@ mod marginals;
 mod one_best;
 mod segments;
 mod staggered_theorems;
+mod subnormal;
 mod trace;
 mod transitions;

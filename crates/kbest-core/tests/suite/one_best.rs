@@ -28,7 +28,7 @@ fn viterbi_is_right<S: Float>(case: &Case) {
 }
 
 /// Every exact decoder against Viterbi, with one scratch for all, as users do.
-fn all_agree<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
+pub(super) fn all_agree<S: Float>(case: &Case, scratch: &mut Scratch<S>, decoders: &[Decoder]) {
     let edges = case.edges::<S>();
     let lattice = case.lattice(&edges);
     let expected = Viterbi.decode(&lattice, scratch);

@@ -18,10 +18,11 @@ enum Demand {
     Rows,
 }
 
-/// Scores of segments as rows, with bounds that are the scores, or somewhat more for every third label.
+/// Scores of segments as rows, with bounds that are the scores, or some units more for every third label.
 struct Rows<S> {
     longest: usize,
     labels: usize,
+    unit: f64,
     scores: Vec<S>, // T x W x L
 }
 
@@ -33,7 +34,7 @@ impl<S: Float> SegmentScores<S> for Rows<S> {
     fn bound(&self, start: usize, rows: &mut [S]) {
         rows.copy_from_slice(&self.scores[start * self.longest * self.labels..][..rows.len()]);
         for (i, bound) in rows.iter_mut().enumerate().filter(|(i, _)| (start + i).is_multiple_of(3)) {
-            *bound = bound.larger(S::from_f64(bound.to_f64() + (i % 5) as f64));
+            *bound = bound.larger(S::from_f64(bound.to_f64() + (i % 5) as f64 * self.unit));
         }
     }
 }
@@ -42,6 +43,7 @@ impl<S: Float> SegmentScores<S> for Rows<S> {
 #[derive(Debug, Clone)]
 struct SegmentCase {
     chain: Case,
+    unit: f64,                         // of the scores below: they are at most 20
     boundaries: Option<[Vec<f64>; 2]>, // T x L each
     durations: Option<Vec<f64>>,
     explicit: Option<(usize, Vec<f64>)>, // longest; T x W x L
@@ -57,6 +59,17 @@ struct SegmentCase {
 impl SegmentCase {
     fn random(seed: u64, positions: usize, labels: usize) -> Self {
         Self::over(Case::random(seed, positions, labels))
+    }
+
+    /// With multiples of the smallest positive number of the type.
+    fn subnormal<S: Float>(seed: u64, positions: usize, labels: usize) -> Self {
+        let mut case = Self::over(Case::subnormal::<S>(seed, positions, labels));
+        case.unit = crate::common::smallest::<S>();
+        let shrink = |score: &mut f64| *score *= case.unit;
+        case.boundaries.iter_mut().flatten().flatten().for_each(shrink);
+        case.durations.iter_mut().flatten().for_each(shrink);
+        case.explicit.iter_mut().flat_map(|(_, scores)| scores).for_each(shrink);
+        case
     }
 
     /// Over a chain of any family.
@@ -109,6 +122,7 @@ impl SegmentCase {
             })
         });
         SegmentCase {
+            unit: 1.0,
             boundaries,
             durations,
             explicit,
@@ -135,6 +149,7 @@ impl SegmentCase {
         if let Some((longest, scores)) = &self.explicit {
             let (longest, scores) = (*longest, cast::<S>(scores));
             lattice = if self.demand != Demand::Stored && positions > 0 {
+                let (unit, magnitude) = (self.unit, 20.0 * self.unit);
                 let bounds: Vec<S> = (0..longest * labels)
                     .map(|i| {
                         let of_start = |s: usize| scores[s * longest * labels + i];
@@ -142,8 +157,10 @@ impl SegmentCase {
                     })
                     .collect();
                 match self.demand {
-                    Demand::Rows => lattice.with_score_rows(bounds, 20.0, Rows { longest, labels, scores }),
-                    _ => lattice.with_score_function(bounds, 20.0, move |s, r, y| {
+                    Demand::Rows => {
+                        lattice.with_score_rows(bounds, magnitude, Rows { longest, labels, unit, scores })
+                    }
+                    _ => lattice.with_score_function(bounds, magnitude, move |s, r, y| {
                         scores[(s * longest + r - s - 1) * labels + y as usize]
                     }),
                 }
@@ -252,7 +269,7 @@ fn all_equal_enumeration<S: Float>(case: &SegmentCase, scratch: &mut Scratch<S>)
         let plain = plain_score(case, &best.segments);
         assert!((plain - best.score.to_f64()).abs() <= lattice.rounding_slack(), "{case:?}");
     }
-    for k in [1, 2, 5, 1000] {
+    for k in [1, 2, 3, 5, 20, 1000] {
         let mut first: Option<Vec<Segmentation<S>>> = None;
         for decoder in decoders() {
             if decoder.supports_on(Lattices::Segments, k).is_err() {
@@ -292,10 +309,24 @@ fn decoders_equal_enumeration() {
     }
 }
 
+/// Where whole numbers count the smallest positive number of the type, shares of scores are zero.
+#[test]
+fn decoders_equal_enumeration_with_the_smallest_numbers() {
+    let (mut single, mut double) = (Scratch::default(), Scratch::default());
+    for seed in 0..600 {
+        all_equal_enumeration::<f64>(&SegmentCase::subnormal::<f64>(50_000 + seed, 5, 3), &mut double);
+        all_equal_enumeration::<f32>(&SegmentCase::subnormal::<f32>(50_000 + seed, 5, 3), &mut single);
+    }
+    for seed in 0..60 {
+        all_agree::<f64>(&SegmentCase::subnormal::<f64>(60_000 + seed, 40, 20), &mut double);
+        all_agree::<f32>(&SegmentCase::subnormal::<f32>(60_000 + seed, 40, 20), &mut single);
+    }
+}
+
 fn all_agree<S: Float>(case: &SegmentCase, scratch: &mut Scratch<S>) {
     let edges = case.chain.edges::<S>();
     let lattice = case.lattice(&edges);
-    for k in [1, 3] {
+    for k in [1, 3, 20] {
         let expected = Decoder::SemiViterbi.decode_segments(&lattice, k, scratch);
         for decoder in decoders() {
             if decoder.supports_on(Lattices::Segments, k).is_ok() {

@@ -1,4 +1,7 @@
 //! The border of the C data interface: the one place outside the library's kernels with `unsafe` (record 0014).
+//!
+//! What the producer puts into its structures is believed here: the interface gives pointers without the sizes of what they point
+//! to. What they point to is not believed: whoever reads a column checks its nulls, offsets, children and text first (`mod.rs`).
 
 #![allow(unsafe_code)]
 
@@ -19,7 +22,8 @@ pub(super) fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamRea
     let stream = pointer.cast::<FFI_ArrowArrayStream>().as_ptr();
     // SAFETY: a capsule of this name points to a stream of the C data interface (checked above; the layout is the
     // specification's), which is valid while the capsule lives. `from_raw` moves the stream out and marks the original as
-    // released, so that it is released once.
+    // released, so that it is released once. That buffers are as long as lengths and offsets say, and stay as they are until
+    // they are released, is the producer's promise. Nothing else about their content is relied on before it is checked.
     let read = unsafe { RecordBatchStreamReader::from_raw(stream) };
     read.map_err(|error| PyTypeError::new_err(format!("batch: expected a table of Arrow, got {error}")))
 }

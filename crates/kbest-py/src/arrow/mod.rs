@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use kbest::{LabelSet, Sequence};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -201,11 +202,12 @@ impl Strings {
     }
 }
 
-/// A column of lists of strings.
+/// A column of lists of strings, all of which has been checked.
 struct Lists {
     rows: ArrayRef,
     offsets: Vec<usize>,
     strings: Strings,
+    unreadable: BTreeMap<usize, String>, // rows, and why
 }
 
 impl Lists {
@@ -214,18 +216,22 @@ impl Lists {
             let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
             return Err(Failed::Arrow(format!("columns {}, none of which is `{name}`", names.join(", "))));
         };
+        let refused = |got: String| Failed::Arrow(format!("column `{name}` of {got}"));
         let any = column.as_any();
         let (offsets, values): (Vec<usize>, &ArrayRef) = if let Some(list) = any.downcast_ref::<ListArray>() {
             (list.value_offsets().iter().map(|&offset| offset as usize).collect(), list.values())
         } else if let Some(list) = any.downcast_ref::<LargeListArray>() {
             (list.value_offsets().iter().map(|&offset| offset as usize).collect(), list.values())
         } else {
-            return Err(Failed::Arrow(format!("column `{name}` of {}", column.data_type())));
+            return Err(refused(column.data_type().to_string()));
         };
         let Some(strings) = Strings::of(values.as_ref()) else {
-            return Err(Failed::Arrow(format!("column `{name}` of {}", column.data_type())));
+            return Err(refused(column.data_type().to_string()));
         };
-        Ok(Lists { rows: column.clone(), offsets, strings })
+        let damaged = |problem: ArrowError| refused(format!("damaged lists: {problem}"));
+        column.to_data().validate_data().map_err(damaged)?; // nulls, and offsets within the values
+        let unreadable = unreadable(values.as_ref(), &offsets);
+        Ok(Lists { rows: column.clone(), offsets, strings, unreadable })
     }
 
     fn row(&self, i: usize) -> Range<usize> {
@@ -239,6 +245,27 @@ impl Lists {
         let fits = (from..rows).take_while(|&i| self.offsets[i + 1] - begun <= most).count();
         from..rows.min(from + fits.max(1))
     }
+}
+
+/// The rows with a string that cannot be read, and why: it is not UTF-8, or lies outside the column's bytes. Usually one look at the
+/// strings of all rows finds none; otherwise each row is looked at, then each string of a bad one.
+fn unreadable(values: &dyn Array, offsets: &[usize]) -> BTreeMap<usize, String> {
+    let damage = |strings: Range<usize>| {
+        let data = values.slice(strings.start, strings.len()).to_data();
+        data.validate_data().err()
+    };
+    // Many tables may be slices of one array: only what the rows of this one have.
+    let all = offsets.first().zip(offsets.last()).map_or(0..0, |(&first, &last)| first..last);
+    if damage(all).is_none() {
+        return BTreeMap::new();
+    }
+    let of_row = |row: &[usize]| {
+        damage(row[0]..row[1])?;
+        let mut strings = (row[0]..row[1]).filter(|&i| values.is_valid(i));
+        let bad = strings.find(|&i| damage(i..i + 1).is_some())?;
+        Some(format!("text that cannot be read as UTF-8 at position {}", bad - row[0]))
+    };
+    offsets.windows(2).map(of_row).enumerate().filter_map(|(i, problem)| Some((i, problem?))).collect()
 }
 
 /// So many tokens have labels whose text, and whose number, the 32-bit offsets of a column can address.
@@ -258,6 +285,9 @@ fn fill(
     sequence.clear();
     if columns.iter().chain(labels).any(|column| column.rows.is_null(i)) {
         return Err(Missing::Null);
+    }
+    if let Some(problem) = columns.iter().chain(labels).find_map(|column| column.unreadable.get(&i)) {
+        return Err(Missing::Tokens(problem.clone()));
     }
     let [first, others @ ..] = columns else { return Ok(()) };
     if let Some(other) = others.iter().chain(labels).find(|other| other.row(i).len() != first.row(i).len()) {

@@ -7,7 +7,7 @@ mod ready;
 
 pub(crate) use ready::{Ready, View};
 
-use crate::array::{Dtype, as_array, booleans, dtype_of, integers, read, shown, slice};
+use crate::array::{Booleans, Dtype, as_array, booleans, dtype_of, integers, read, shown, slice};
 use crate::edges::{EdgeArrays, EdgeSource, transitions};
 use crate::error;
 use crate::parallel::Number;
@@ -127,7 +127,7 @@ pub(crate) struct Arrays<'py, S: Number> {
     edges: EdgeArrays<'py, S>,
     start: Option<PyReadonlyArrayDyn<'py, S>>,
     end: Option<PyReadonlyArrayDyn<'py, S>>,
-    allowed: Option<PyReadonlyArrayDyn<'py, bool>>,
+    allowed: Option<Booleans>,
     forced: Vec<Vec<(usize, u32)>>,        // one per sequence, or none
     transitions: [Option<Transitions>; 2], // of edges; of the first and last labels
 }
@@ -231,8 +231,8 @@ impl<'py> Resolved<'_, 'py> {
                 slice(&array).iter().enumerate().map(length).collect()
             }
             (None, Some(mask)) => {
-                let array = booleans(mask, "mask")?;
-                let steps = match (array.shape(), &self.nodes) {
+                let Booleans { shape, values } = booleans(mask, "mask")?;
+                let steps = match (&shape[..], &self.nodes) {
                     (&[sequences, steps], Nodes::Batch(node)) if [sequences, steps] == node.shape()[..2] => {
                         steps
                     }
@@ -241,7 +241,7 @@ impl<'py> Resolved<'_, 'py> {
                         return Err(error::shape(py, "mask", expected, shown(got)));
                     }
                 };
-                let rows = slice(&array).chunks_exact(steps.max(1)).take(count);
+                let rows = values.chunks_exact(steps.max(1)).take(count);
                 let length = |(i, row): (usize, &[bool])| {
                     let length = row.iter().take_while(|valid| **valid).count();
                     if row[length..].contains(&true) {
@@ -284,11 +284,11 @@ impl<'py> Resolved<'_, 'py> {
         steps: Option<usize>,
         labels: usize,
         lengths: &[usize],
-    ) -> PyResult<Option<PyReadonlyArrayDyn<'py, bool>>> {
+    ) -> PyResult<Option<Booleans>> {
         let Some(allowed) = self.given.allowed else { return Ok(None) };
-        let array = booleans(allowed, "allowed")?;
+        let mask = booleans(allowed, "allowed")?;
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let fits = match *array.shape() {
+        let fits = match mask.shape[..] {
             [got] => got == labels,
             [rows, got] => got == labels && steps.map_or(rows >= longest, |steps| rows == steps),
             [sequences, rows, got] => {
@@ -298,9 +298,9 @@ impl<'py> Resolved<'_, 'py> {
         };
         if !fits {
             let expected = format!("shape ({labels},), (T, {labels}) or that of node");
-            return Err(error::shape(py, "allowed", expected, shown(array.shape())));
+            return Err(error::shape(py, "allowed", expected, shown(&mask.shape)));
         }
-        Ok(Some(array))
+        Ok(Some(mask))
     }
 
     /// Labels that positions must have: {position: label}, or an array with -1 where any label may be.
@@ -407,7 +407,7 @@ impl<S: Number> Arrays<'_, S> {
             edges: self.edges.view(),
             start: self.start.as_ref().map(slice),
             end: self.end.as_ref().map(slice),
-            allowed: self.allowed.as_ref().map(|array| (array.ndim(), slice(array))),
+            allowed: self.allowed.as_ref().map(|mask| (mask.shape.len(), &mask.values[..])),
             steps: self.steps.unwrap_or(0),
             forced: &self.forced,
             transitions: self.transitions.each_ref().map(Option::as_ref),

@@ -211,8 +211,8 @@ pub(crate) enum EdgeSource<'py> {
 impl<'py> EdgeSource<'py> {
     pub(crate) fn of(edge: Option<&Bound<'py, PyAny>>) -> PyResult<Self> {
         let Some(edge) = edge else { return Ok(EdgeSource::Zero) };
-        if let Ok(array) = edge.cast::<PyUntypedArray>() {
-            return Ok(EdgeSource::Array(array.clone()));
+        if edge.is_instance_of::<PyUntypedArray>() {
+            return as_array(edge, "edge").map(EdgeSource::Array);
         }
         if let Ok(prepared) = edge.cast::<PyEdges>() {
             return Ok(EdgeSource::Prepared(prepared.clone()));
@@ -228,7 +228,7 @@ impl<'py> EdgeSource<'py> {
             let sparse = helper(edge.py(), "sparse_edges")?.call1((edge, 0.0))?;
             return Ok(EdgeSource::Sparse(sparse.cast_into::<PySparseEdges>()?));
         }
-        Ok(EdgeSource::Array(as_array(edge, "edge")?))
+        as_array(edge, "edge").map(EdgeSource::Array)
     }
 
     pub(crate) fn dtype(&self) -> PyResult<Option<Dtype>> {

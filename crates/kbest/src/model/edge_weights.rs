@@ -3,6 +3,7 @@
 use super::container::Plain;
 use super::node_weights::is_finite;
 use super::{OverClasses, edges_of_best_shape};
+use crate::checked::part_between;
 use crate::feature::{FeatureId, rises_to};
 use crate::memory::Blob;
 use bytemuck::{Pod, Zeroable};
@@ -123,8 +124,7 @@ impl EdgeWeights {
 
     /// The pairs of a feature, sorted by (from, to).
     pub fn pairs(&self, feature: FeatureId) -> &[EdgeWeight] {
-        let feature = feature as usize;
-        &self.pairs[self.starts[feature] as usize..self.starts[feature + 1] as usize]
+        part_between(&self.pairs, &self.starts, feature as usize)
     }
 
     /// The sum of the edges of these features.

@@ -320,6 +320,10 @@ pub(crate) fn edges_of_best_shape<S: Float>(
     pairs: impl ExactSizeIterator<Item = (LabelId, LabelId, S)>,
 ) -> Result<Edges<S>> {
     let base = |from: LabelId, to: LabelId| over.map_or(S::ZERO, |over| over.at(from, to));
+    let known = |label: LabelId| match label as usize {
+        y if y < labels => Ok(y),
+        _ => Err(Error::LabelOutOfRange { what: "edge weights".into(), label: label.into(), labels }),
+    };
     if labels <= FEW_LABELS || pairs.len() * FEW_EXCEPTIONS >= labels * labels {
         let mut matrix = vec![S::ZERO; labels * labels];
         if over.is_some() {
@@ -328,12 +332,14 @@ pub(crate) fn edges_of_best_shape<S: Float>(
             }
         }
         for (from, to, weight) in pairs {
-            matrix[from as usize * labels + to as usize] = base(from, to) + weight;
+            matrix[known(from)? * labels + known(to)?] = base(from, to) + weight;
         }
         return Edges::dense(labels, matrix);
     }
     let (mut from, mut to, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for (p, y, weight) in pairs {
+        known(p)?;
+        known(y)?;
         from.push(p);
         to.push(y);
         scores.push(base(p, y) + weight);

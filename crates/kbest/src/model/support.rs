@@ -12,6 +12,7 @@
 
 use super::container::{Container, ContainerWriter, Plain};
 use super::node_weights::{NodeWeights, NodeWeightsBuilder};
+use crate::checked::part_between;
 use crate::feature::token::{StandardKernel, TokenKernel, TokenVector, TokenVectors, TokenVectorsBuilder};
 use crate::feature::{FeatureId, rises_to};
 use crate::memory::Blob;
@@ -88,7 +89,7 @@ impl Support {
     /// # Panics
     /// If there is no such token.
     pub fn coefficients(&self, token: usize) -> &[Coefficient] {
-        &self.coefficients[self.starts[token] as usize..self.starts[token + 1] as usize]
+        part_between(&self.coefficients, &self.starts, token)
     }
 
     /// Number of coefficients, none of them zero.
@@ -109,12 +110,14 @@ impl Support {
         self.kernel.row(token, &self.tokens, row);
         sums.clear();
         sums.resize(self.labels, 0.0);
-        for (&likeness, bounds) in row.iter().zip(self.starts.windows(2)) {
+        for (token, &likeness) in row.iter().enumerate() {
             if likeness == 0.0 {
                 continue; // tokens with no feature in common, often
             }
-            for c in &self.coefficients[bounds[0] as usize..bounds[1] as usize] {
-                sums[c.label as usize] += f64::from(c.weight) * likeness;
+            for c in self.coefficients(token) {
+                if let Some(sum) = sums.get_mut(c.label as usize) {
+                    *sum += f64::from(c.weight) * likeness;
+                }
             }
         }
         scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = *sum as f32);

@@ -45,7 +45,7 @@ fn corpus(sequences: usize, seed: u64) -> Vec<Sequence> {
 }
 
 /// Phrases whose words agree.
-fn phrases(sequences: usize, seed: u64) -> Vec<Sequence> {
+pub(crate) fn phrases(sequences: usize, seed: u64) -> Vec<Sequence> {
     let random = &mut Random::new(seed);
     let one = |_| {
         let mut sequence = Sequence::new();
@@ -77,10 +77,10 @@ fn data(train: &[Sequence], text: &str, groups: &[&str]) -> Arc<TrainingSet> {
 }
 
 const SHARED: &str = "U0:%x[0,0]\nB\n";
-const OBSERVED: &str = "U0:%x[0,0]\nB0:%x[0,0]\n";
+pub(crate) const OBSERVED: &str = "U0:%x[0,0]\nB0:%x[0,0]\n";
 
 /// A model of whole numbers, so that sums are exact and ties frequent.
-fn whole(text: &str) -> Model {
+pub(crate) fn whole(text: &str) -> Model {
     let options = PerceptronOptions { averaging: Averaging::Final, ..PerceptronOptions::default() };
     trained(&data(&corpus(30, 3), text, &GROUPS), options, 2).model().unwrap()
 }

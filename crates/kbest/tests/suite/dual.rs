@@ -18,7 +18,7 @@ use std::sync::Arc;
 const KERNELS: [&str; 4] = ["linear", "poly:2", "poly:3:0.5", "rbf:0.5"];
 
 /// Items whose labels depend on them, on the label before and on chance. `start`: an item more at the first position.
-fn items(count: usize, start: bool) -> Vec<Sequence> {
+pub(crate) fn items(count: usize, start: bool) -> Vec<Sequence> {
     let random = &mut Random::new(11);
     let sequence = |_| {
         let mut sequence = Sequence::new();
@@ -203,6 +203,11 @@ fn trained(data: Arc<DualTrainingSet>, options: PerceptronOptions) -> Model {
     let mut trainer = Perceptron::new(data, options).unwrap();
     (0..5).for_each(|_| _ = trainer.epoch(&mut |_| ()).unwrap());
     trainer.model().unwrap()
+}
+
+/// A small model with support tokens.
+pub(crate) fn small() -> Model {
+    trained(dual(30, "poly:2", DualOptions::default()), PerceptronOptions::default())
 }
 
 fn answers(model: Model) -> Vec<(Vec<LabelId>, f32)> {

@@ -24,6 +24,7 @@ mod model_file;
 mod model_sections;
 mod opened_models;
 mod options;
+mod overwritten_models;
 mod pipeline;
 mod segment_models;
 mod shards;

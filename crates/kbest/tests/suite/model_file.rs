@@ -13,6 +13,7 @@ use kbest::{Error, LabelSet, Sequence, Tagger, Template};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -161,17 +162,22 @@ fn crc32(bytes: &[u8]) -> u32 {
 pub(crate) type Sections = Vec<(String, Vec<u8>)>;
 
 pub(crate) fn take_apart(file: &[u8]) -> Sections {
+    places(file).into_iter().map(|(name, place)| (name, file[place].to_vec())).collect()
+}
+
+/// Where each section lies.
+pub(crate) fn places(file: &[u8]) -> Vec<(String, Range<usize>)> {
     let number = |at: usize, length: usize| {
         let bytes = file[at..at + length].iter().rev();
         bytes.fold(0, |sum, &byte| sum << 8 | usize::from(byte))
     };
-    let section = |i: usize| {
+    let place = |i: usize| {
         let entry = 64 * (i + 1);
         let name = file[entry..entry + 32].split(|&byte| byte == 0).next().unwrap();
-        let content = file[number(entry + 32, 8)..][..number(entry + 40, 8)].to_vec();
-        (String::from_utf8(name.to_vec()).unwrap(), content)
+        let first = number(entry + 32, 8);
+        (String::from_utf8(name.to_vec()).unwrap(), first..first + number(entry + 40, 8))
     };
-    (0..number(28, 4)).map(section).collect()
+    (0..number(28, 4)).map(place).collect()
 }
 
 pub(crate) fn put_together(sections: &Sections) -> Vec<u8> {

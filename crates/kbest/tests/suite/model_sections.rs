@@ -6,10 +6,9 @@ use kbest::model::{LabelParts, Model};
 use kbest::train::{Averaging, Perceptron, PerceptronOptions, Trainer, TrainingSet};
 use kbest::{Sequence, Tagger, Template};
 use std::io::{Seek, SeekFrom, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-fn sentence() -> Sequence {
+pub(crate) fn sentence() -> Sequence {
     let mut sentence = Sequence::new();
     for (word, label) in [("time", "N"), ("flies", "V"), ("like", "P"), ("arrows", "N")] {
         sentence.push_position();
@@ -19,7 +18,7 @@ fn sentence() -> Sequence {
     sentence
 }
 
-fn trained(averaging: Averaging) -> Model {
+pub(crate) fn trained(averaging: Averaging) -> Model {
     let template = Template::parse("U0:%x[0,0]\nB\n", "template").unwrap();
     let data = TrainingSet::new(&[sentence()], FeatureSource::Template(template), 1).unwrap();
     let options = PerceptronOptions { averaging, ..PerceptronOptions::default() };
@@ -90,7 +89,7 @@ fn parts_of_labels_are_checked_in_one_pass() {
     assert!(LabelParts::new(parts as usize, vec![0, parts], twice).is_err());
 }
 
-/// A file that is overwritten while it is mapped may give nonsense or a panic, but the search in its tables ends and stays in
+/// A file that is overwritten while it is mapped may give nonsense or an error, but the search in its tables ends and stays in
 /// the map.
 #[test]
 fn an_overwritten_map_is_searched_to_an_end() {
@@ -124,7 +123,7 @@ fn an_overwritten_map_is_searched_to_an_end() {
             let mut sequence = Sequence::new();
             sequence.push_position();
             sequence.push_cell(word);
-            let _ = catch_unwind(AssertUnwindSafe(|| Tagger::new(model.clone()).tag(&sequence, 2).is_ok()));
+            let _ = Tagger::new(model.clone()).tag(&sequence, 2).is_ok();
         }
     }
 }

@@ -381,12 +381,13 @@ fn survive(file: &[u8]) -> bool {
     true
 }
 
+/// A small model with these labels.
+pub(crate) fn small(tags: &[&str]) -> Arc<SegmentModel> {
+    trained(tags, template(if tags == RUNS { SHARED } else { OBSERVED }), Averaging::Averaged)
+}
+
 fn files() -> Vec<Sections> {
-    let models = [(RUNS, SHARED), (IOB2, OBSERVED)];
-    let sections = |(tags, text): (&[&str], &str)| {
-        take_apart(&trained(tags, template(text), Averaging::Averaged).to_bytes().unwrap())
-    };
-    models.into_iter().map(sections).collect()
+    [RUNS, IOB2].map(|tags| take_apart(&small(tags).to_bytes().unwrap())).into()
 }
 
 proptest! {

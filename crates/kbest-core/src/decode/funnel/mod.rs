@@ -46,7 +46,7 @@ use search::Search;
 
 pub(crate) use alternative::Alternative;
 pub(crate) use budget::{Budget, Stop, least_cost};
-pub(crate) use kbest::keep_within;
+pub(crate) use kbest::{keep_within, widened};
 pub(crate) use search::smaller;
 pub(crate) use survey::cost_of_look;
 

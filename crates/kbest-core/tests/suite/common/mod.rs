@@ -170,6 +170,24 @@ impl Case {
         (case, family)
     }
 
+    /// A case with whole multiples of the smallest positive number of the type: sums are exact, but half of a score may be zero.
+    pub fn subnormal<S: Float>(seed: u64, max_positions: usize, max_labels: usize) -> Case {
+        let mut case = Case::random(seed, max_positions, max_labels);
+        let mut random = Random::new(seed ^ 0x5ab);
+        let unit = smallest::<S>() * [1.0, 1.0, 7.0, 1000.0][random.below(4)];
+        let most = [1.0, 3.0, 100.0][random.below(3)];
+        let change = |score: &mut f64| {
+            if *score != f64::NEG_INFINITY {
+                *score = score.round().clamp(-most, most) * unit;
+            }
+        };
+        case.nodes.iter_mut().for_each(change);
+        case.matrices.iter_mut().flatten().for_each(change);
+        case.start.iter_mut().chain(&mut case.end).flatten().for_each(change);
+        case.numbers = Numbers::Whole;
+        case
+    }
+
     /// A case of at most `max_positions` and `max_labels`; everything about it follows from the seed.
     pub fn random(seed: u64, max_positions: usize, max_labels: usize) -> Case {
         let mut random = Random::new(seed);
@@ -395,6 +413,11 @@ impl Case {
     pub fn paths(&self) -> Option<usize> {
         self.labels.checked_pow(self.positions as u32)
     }
+}
+
+/// The smallest positive number of the type.
+pub fn smallest<S: Float>() -> f64 {
+    S::from_f64_up(f64::from_bits(1)).to_f64()
 }
 
 pub fn cast<S: Float>(values: &[f64]) -> Vec<S> {

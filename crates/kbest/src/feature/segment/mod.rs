@@ -38,6 +38,7 @@ pub use similar::Similar;
 pub use text::SegmentText;
 
 use super::{Dictionary, FeatureId};
+use crate::checked::part_between;
 use crate::memory::Blob;
 use glance::Glances;
 use kbest_core::{Error, Result};
@@ -317,7 +318,7 @@ impl SegmentFeatures {
         if hints.has(Hints::SIMILAR)
             && self.has(SegmentKind::Similar)
             && let Some((label, step)) = self.similar.nearest(s, r, own.map(|own| own.sequence()), similar)
-            && let Some(id) = self.similar_features[label as usize * Similar::STEPS + step]
+            && let Some(&Some(id)) = self.similar_features.get(label as usize * Similar::STEPS + step)
         {
             visit(id);
         }
@@ -328,8 +329,7 @@ impl SegmentFeatures {
 
     #[inline(always)]
     fn features_of_text(&self, id: u32) -> &[FeatureId] {
-        let id = id as usize;
-        &self.text_features[self.text_starts[id] as usize..self.text_starts[id + 1] as usize]
+        part_between(&self.text_features, &self.text_starts, id as usize)
     }
 
     /// The features that depend on the text alone, for counting while training.

@@ -11,6 +11,7 @@
 //! share a word with it.
 
 use super::text::SegmentText;
+use crate::checked::part_between;
 use crate::feature::{Dictionary, rises_to};
 use crate::memory::Blob;
 use kbest_core::LabelId;
@@ -147,8 +148,8 @@ impl Similar {
         memory.words.extend((0..text.len()).map(|t| match self.words.id(text.words(t, t + 1)) {
             None => (UNKNOWN, idf(self.len(), 1)),
             Some(word) => {
-                let postings = self.starts[word as usize + 1] - self.starts[word as usize];
-                (word, idf(self.len(), postings as usize))
+                let postings = part_between(&self.segments, &self.starts, word as usize);
+                (word, idf(self.len(), postings.len()))
             }
         }));
         memory.scores.resize(self.len(), 0.0);
@@ -173,20 +174,21 @@ impl Similar {
         let norm = norm(counted.iter().map(|&(_, idf, count)| (count, idf)));
         for &(word, idf, count) in counted.iter().filter(|(word, ..)| *word != UNKNOWN) {
             let weight = count * idf / norm;
-            for i in self.starts[word as usize] as usize..self.starts[word as usize + 1] as usize {
-                let segment = self.segments[i];
-                let score = &mut scores[segment as usize];
+            let segments = part_between(&self.segments, &self.starts, word as usize);
+            let weights = part_between(&self.weights, &self.starts, word as usize);
+            for (&segment, own) in segments.iter().zip(weights) {
+                let Some(score) = scores.get_mut(segment as usize) else { continue };
                 if *score == 0.0 {
                     touched.push(segment);
                 }
-                *score += weight * self.weights[i];
+                *score += weight * own;
             }
         }
         let mut best: Option<(f32, LabelId)> = None;
         for segment in touched.drain(..) {
             let score = std::mem::take(&mut scores[segment as usize]);
             let left_out = leave_out.is_some() && self.sole.get(segment as usize).copied() == leave_out;
-            let label = self.labels[segment as usize];
+            let Some(&label) = self.labels.get(segment as usize) else { continue };
             if !left_out && best.is_none_or(|(most, of)| score > most || score == most && label < of) {
                 best = Some((score, label));
             }

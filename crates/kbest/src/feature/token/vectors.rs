@@ -1,5 +1,6 @@
 //! Many token vectors, token by token and feature by feature.
 
+use crate::checked::part_between;
 use crate::feature::{FeatureId, rises_to};
 use crate::memory::Blob;
 use kbest_core::simd::{Loop, run};
@@ -137,13 +138,10 @@ impl TokenVectors {
         self.columns.len()
     }
 
-    /// A vector.
-    ///
-    /// # Panics
-    /// If there is no such token.
+    /// A vector; empty if there is no such token.
     pub fn vector(&self, token: usize) -> TokenVector<'_> {
-        let range = self.starts[token] as usize..self.starts[token + 1] as usize;
-        TokenVector { features: &self.features[range.clone()], values: &self.values[range] }
+        let features = part_between(&self.features, &self.starts, token);
+        TokenVector { features, values: part_between(&self.values, &self.starts, token) }
     }
 
     /// The inner product of each vector with itself.

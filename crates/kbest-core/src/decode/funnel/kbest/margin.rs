@@ -62,6 +62,13 @@ fn closest_rivals<S: Float>(likely_losses: &[(S, u32)], least: f64, most: f64) -
     three.len() as f64 / three.iter().map(|(loss, _)| 1.0 / loss.to_f64().max(least).min(most)).sum::<f64>()
 }
 
+/// The next margin after one that was too small: `wider`, or infinity from `most` on. It is always larger than `margin`, also
+/// where `wider` is not, because a share of the smallest numbers rounds to zero: loops that widen a margin thus end.
+pub(crate) fn widened(margin: f64, wider: f64, most: f64) -> f64 {
+    let wider = wider.max(margin.next_up());
+    if wider < most { wider } else { f64::INFINITY }
+}
+
 impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
     /// After [`Search::run`], with the entries of the best path: a margin within which `k` paths lie (`k` at least 2),
     /// and the hits for it. `None` if there are not that many paths with labels changed.
@@ -102,8 +109,8 @@ impl<S: Float, E: EdgeScores<S>, T: Tally> Search<'_, '_, S, E, T> {
 
     /// A larger limit; infinity if it exceeds what any label can lose.
     fn wider(&self, limit: S) -> S {
-        let wider = (2.0 * limit.to_f64()).max(1e-2 * self.scale());
-        S::from_f64_up(if wider < 4.0 * self.scale() { wider } else { f64::INFINITY })
+        let (limit, scale) = (limit.to_f64(), self.scale());
+        S::from_f64_up(widened(limit, (2.0 * limit).max(1e-2 * scale), 4.0 * scale))
     }
 
     /// The scale of the scores: the largest magnitude of an edge and that of a node, added.

@@ -139,6 +139,7 @@ use deviations::Deviations;
 use keep::Kept;
 
 pub(crate) use keep::keep_within;
+pub(crate) use margin::widened;
 
 /// Working memory.
 #[derive(Debug, Default)]
@@ -200,10 +201,8 @@ pub(super) fn push_kbest<S: Float, E: EdgeScores<S>, T: Tally>(
         let wider = 2.0 * margin.to_f64() + 0.02 * scale;
         margin = S::from_f64_up(if lost.is_finite() {
             lost
-        } else if wider < 16.0 * scale {
-            wider
         } else {
-            f64::INFINITY
+            widened(margin.to_f64(), wider, 16.0 * scale)
         });
     }
 }
