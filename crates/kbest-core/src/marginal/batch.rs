@@ -88,14 +88,20 @@ pub fn batch_sums<S: Float>(
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(others).collect()
     });
+    let mut all: Option<PairSums> = None;
     for part in parts {
         let (log_partitions, pairs) = part?;
         for (i, log_partition) in log_partitions {
             sums.log_partitions[i] = log_partition;
         }
-        if let Some(pairs) = pairs {
-            pairs.visit(lattices.edges(), |p, y, sum| sums.edge_gradient[p * labels + y] += sum);
+        match (&mut all, pairs) {
+            (Some(all), Some(pairs)) => all.merge(&pairs),
+            (None, pairs) => all = pairs,
+            (Some(_), None) => {}
         }
+    }
+    if let Some(pairs) = all {
+        pairs.visit(lattices.edges(), |p, y, sum| sums.edge_gradient[p * labels + y] = sum);
     }
     Ok(sums)
 }
