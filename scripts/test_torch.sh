@@ -13,7 +13,7 @@ wheels=$PWD/target/wheels-torch
 rm -rf "$wheels"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
 unset PYTHONPATH
-pip install -q "maturin>=1.9,<2" pytest pytorch-crf "torch>=2.6" numpy
+pip install -q "maturin>=1.9,<2" pytest pytorch-crf "torch>=2.6" "numpy<2.5" # Triton 3.6 interprets no scalars of later ones
 maturin build --release --out "$wheels"
 pip install -q --force-reinstall --no-deps "$wheels"/kbest-*.whl
 

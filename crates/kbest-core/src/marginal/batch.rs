@@ -88,14 +88,20 @@ pub fn batch_sums<S: Float>(
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(others).collect()
     });
+    let mut all: Option<PairSums> = None;
     for part in parts {
         let (log_partitions, pairs) = part?;
         for (i, log_partition) in log_partitions {
             sums.log_partitions[i] = log_partition;
         }
-        if let Some(pairs) = pairs {
-            pairs.visit(lattices.edges(), |p, y, sum| sums.edge_gradient[p * labels + y] += sum);
+        match (&mut all, pairs) {
+            (Some(all), Some(pairs)) => all.merge(&pairs),
+            (None, pairs) => all = pairs,
+            (Some(_), None) => {}
         }
+    }
+    if let Some(pairs) = all {
+        pairs.visit(lattices.edges(), |p, y, sum| sums.edge_gradient[p * labels + y] = sum);
     }
     Ok(sums)
 }
@@ -151,4 +157,72 @@ fn sum_one<S: Float>(
         pairs.add(&marginals, weight);
     }
     Ok(marginals.log_partition())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    struct Batch {
+        edges: Edges<f64>,
+        nodes: Vec<Vec<f64>>,
+    }
+
+    impl Lattices<f64> for Batch {
+        fn count(&self) -> usize {
+            self.nodes.len()
+        }
+        fn edges(&self) -> &Edges<f64> {
+            &self.edges
+        }
+        fn lattice(&self, i: usize) -> Result<Lattice<'_, f64>> {
+            Lattice::new(&self.nodes[i][..], &self.edges)
+        }
+    }
+
+    const LABELS: usize = 3;
+
+    fn batch() -> Batch {
+        let mut random = Random::new(5);
+        let mut scores = |count: usize| (0..count).map(|_| 4.0 * random.unit() - 2.0).collect::<Vec<f64>>();
+        let edges = Edges::dense(LABELS, scores(LABELS * LABELS)).unwrap();
+        let nodes = [4, 1, 0, 7, 2].map(|positions| scores(positions * LABELS)).to_vec();
+        Batch { edges, nodes }
+    }
+
+    #[test]
+    fn threads_and_weights_add_up_to_single_sequences() {
+        let (batch, weights) = (batch(), [0.5, -1.0, 2.0, 0.0, 3.0]);
+        let mut expected = vec![0.0; LABELS * LABELS];
+        let mut scratch = MarginalScratch::new();
+        for (i, weight) in weights.iter().enumerate() {
+            let lattice = batch.lattice(i).unwrap();
+            let marginals = marginals(&lattice, &mut scratch).unwrap();
+            marginals.accumulate_edges(*weight, |p, y, sum| expected[p * LABELS + y] += sum);
+        }
+        for threads in [1, 2, 9] {
+            let mut nodes = batch.nodes.clone();
+            let nodes_out = nodes.iter_mut().map(|node| &mut node[..]).collect();
+            let gradients = Gradients { weights: &weights, nodes: nodes_out };
+            let sums = batch_sums(&batch, Some(gradients), threads).unwrap();
+            for (found, expected) in sums.edge_gradient.iter().zip(&expected) {
+                assert!((found - expected).abs() < 1e-12, "{threads} threads: {found}, not {expected}");
+            }
+            assert_eq!(sums.log_partitions[2], 0.0); // no positions
+            let total: f64 = nodes.concat().iter().sum();
+            assert!((total - (0.5 * 4.0 - 1.0 + 2.0 * 3.0)).abs() < 1e-12); // probabilities of a position sum to 1
+        }
+    }
+
+    #[test]
+    fn a_sequence_without_a_path_has_no_gradient() {
+        let mut batch = batch();
+        batch.nodes[0][..LABELS].fill(f64::NEG_INFINITY);
+        let mut nodes = batch.nodes.clone();
+        let nodes_out = nodes.iter_mut().map(|node| &mut node[..]).collect();
+        let sums = batch_sums(&batch, Some(Gradients { weights: &[1.0; 5], nodes: nodes_out }), 2).unwrap();
+        assert_eq!(sums.log_partitions[0], f64::NEG_INFINITY);
+        assert!(nodes[0].iter().all(|gradient| *gradient == 0.0));
+    }
 }

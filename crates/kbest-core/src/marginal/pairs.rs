@@ -134,6 +134,18 @@ impl PairSums {
         }
     }
 
+    /// Adds the pairs of labels that another sum has seen, of the same edges; not those of classes.
+    pub(super) fn merge(&mut self, other: &PairSums) {
+        if other.products.iter().any(|product| *product != 0.0) {
+            self.offset = other.offset;
+        }
+        self.products.iter_mut().zip(&other.products).for_each(|(sum, product)| *sum += product);
+        if !other.exact.is_empty() {
+            self.exact.resize(self.products.len(), 0.0);
+            self.exact.iter_mut().zip(&other.exact).for_each(|(sum, exact)| *sum += exact);
+        }
+    }
+
     /// Fills `x` (times `weight`) and `z`; steps that do not fit their range are added to `exact` instead.
     fn fill_factors<S: Float>(&mut self, marginals: &Marginals<'_, S>, weight: f64) {
         let (labels, width) = (marginals.labels(), padded(marginals.labels()));

@@ -152,7 +152,10 @@ def _(mask: Any) -> Any:
 
 
 class Chain(torch.autograd.Function):
-    """log Z of each sequence and the score of the labels given, (B,) float64 each."""
+    """log Z of each sequence (B,), float64; or, with labels given, their log likelihood, of the scores' type.
+
+    One result and one conversion, because each node of torch's graph costs as much as a small kernel.
+    """
 
     @staticmethod
     def forward(
@@ -164,20 +167,21 @@ class Chain(torch.autograd.Function):
         lengths: Optional[Tensor],
         order: Optional[Tensor],
         tags: Optional[Tensor],
-    ) -> Tuple[Tensor, Tensor]:
+    ) -> Tensor:
         keep = any(ctx.needs_input_grad[:4])
         call = chain if torch.compiler.is_compiling() else _forward
         log_z, gold, alphas, pairs = call(node, edges, start, end, lengths, order, tags, keep)
         ctx.save_for_backward(node, edges, start, end, lengths, order, tags, alphas, pairs)
         ctx.has_tags = tags is not None
-        return log_z, gold
+        return log_z if tags is None else (gold - log_z).to(_real(node))
 
     @staticmethod
-    def backward(ctx: Any, grad_z: Tensor, grad_gold: Tensor) -> Any:
+    def backward(ctx: Any, gradient: Tensor) -> Any:
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
             raise RuntimeError("kbest.torch: second derivatives of log Z are not computed")
         call = chain_backward if torch.compiler.is_compiling() else _backward
-        arguments = [*ctx.saved_tensors, grad_z.contiguous(), grad_gold.contiguous() if ctx.has_tags else None]
+        gradient = gradient.contiguous()
+        arguments = [*ctx.saved_tensors, *((-gradient, gradient) if ctx.has_tags else (gradient, None))]
         gradients = call(*arguments)
         return (*gradients, None, None, None)
 

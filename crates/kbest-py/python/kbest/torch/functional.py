@@ -97,7 +97,7 @@ def log_partition(
 ) -> Tensor:
     """log Z of each sequence: the logarithm of the sum of exp(score) over all paths. Minus infinity if all are forbidden."""
     scores = _scores(emissions, transitions, start, end)
-    return _out(_chain(scores, mask, None)[0], scores[0])
+    return _out(_chain(scores, mask, None), scores[0])
 
 
 def _check_tags(emissions: Tensor, tags: Tensor) -> None:
@@ -120,8 +120,7 @@ def log_likelihood(
     """The logarithm of the probability of the labels ``tags`` (B, T)."""
     scores = _scores(emissions, transitions, start, end)
     _check_tags(emissions, tags)
-    log_z, gold = _chain(scores, mask, tags.long())
-    return _out(gold - log_z, scores[0])
+    return _chain(scores, mask, tags.long())
 
 
 def path_score(
@@ -163,8 +162,8 @@ def partial_log_likelihood(
     scores = _scores(emissions, transitions, start, end)
     if allowed.shape != emissions.shape:
         raise ValueError(f"expected allowed of shape {tuple(emissions.shape)}, got {tuple(allowed.shape)}")
-    within = _chain((scores[0].masked_fill(~allowed.bool(), float("-inf")), *scores[1:]), mask, None)[0]
-    return _out(within - _chain(scores, mask, None)[0], scores[0])
+    within = _chain((scores[0].masked_fill(~allowed.bool(), float("-inf")), *scores[1:]), mask, None)
+    return _out(within - _chain(scores, mask, None), scores[0])
 
 
 def marginals(
@@ -179,7 +178,7 @@ def marginals(
     scores = tuple(score.detach() for score in _scores(emissions, transitions, start, end))
     with torch.enable_grad():
         node = scores[0].requires_grad_()
-        total = _chain((node, *scores[1:]), mask, None)[0]
+        total = _chain((node, *scores[1:]), mask, None)
         (found,) = torch.autograd.grad(total.sum(), node)
     return found
 
@@ -202,7 +201,7 @@ def entropy(
         own = [scores[0][b : b + 1], *scores[1:]]
         with torch.enable_grad():
             leaves = [score.double().requires_grad_() for score in own]
-            total = _chain(leaves, None if mask is None else mask[b : b + 1], None)[0].sum()
+            total = _chain(leaves, None if mask is None else mask[b : b + 1], None).sum()
             gradients = torch.autograd.grad(total, leaves)
         expected = sum(
             torch.where(gradient > 0, gradient * leaf, 0.0).sum() for gradient, leaf in zip(gradients, leaves)
