@@ -13,6 +13,8 @@
 //! **Cost.** A key takes its bytes, four for where it ends, and 12 to 24 for its slot. **When not.** Numbers and
 //! offsets are 32 bits wide: more than four billion keys, or bytes of keys, need another table.
 
+#![allow(clippy::len_without_is_empty)] // nobody asks
+
 /// Distinct byte strings, numbered in order of insertion.
 #[derive(Debug, Clone, Default)]
 pub struct Interner {
