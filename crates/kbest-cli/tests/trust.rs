@@ -246,7 +246,10 @@ fn absurd_numbers_are_refused() {
     for (arguments, expected) in [
         (&["tag", "-m", "model", "--threads", "40000"][..], "--threads: expected at most 1024, got 40000"),
         (&["evaluate", "-m", "model", "train.tsv", "--threads", "40000"], "--threads: expected at most 1024"),
-        (&["train", "train.tsv", "-m", "new", "--threads", "40000"], "--threads: expected at most 1024"),
+        (
+            &["train", "train.tsv", "-m", "new", "--threads", "40000"],
+            "--threads: expected 1 to 1024, got 40000",
+        ),
         (
             &[
                 "train",

@@ -140,16 +140,12 @@ fn describe<O: Options>(
         let initial = row.get(&O::default());
         about.set_item("default_text", row.default_text())?;
         about.set_item("default", object(py, initial)?)?;
-        about.set_item("owners", row.owners(plain_of))?;
+        about.set_item("owners", row.owners(str::to_owned))?;
         about.set_item("heading", row.heading)?;
         about.set_item("help", in_python(&row.help()))?;
         list.append(about)?;
     }
     Ok(())
-}
-
-fn plain_of(name: &str) -> String {
-    name.to_owned()
 }
 
 /// A text in which options are called as in Python: `--dev-by` is `dev_by`.

@@ -34,6 +34,6 @@ def lists_options(of: str) -> Callable[[_F], _F]:
         shown.__signature__ = inspect.Signature([*kept, *keywords])
         about = inspect.getdoc(function) or ""
         shown.__doc__ = f"{about}\n\nOptions:\n{''.join(map(_documented, added))}"
-        return shown
+        return shown  # type: ignore[no-any-return]
 
     return listed

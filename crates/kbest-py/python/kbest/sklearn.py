@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SequenceTagger"]
 
-#: What the estimator shares with :func:`kbest.train`, where the decoder is another one.
-_DEFAULTS = {option["name"]: option["default"] for option in options("recipe") if option["name"] != "decoder"}
+#: What the estimator shares with :func:`kbest.train`.
+_DEFAULTS = {option["name"]: option["default"] for option in options("recipe")}
 
 
 def _as_list(labels: Any) -> List[Any]:
@@ -42,7 +42,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
     Args:
         algorithm, features, epochs, c2 and others: as for :func:`kbest.train`, which lists all.
         constraints, decoder: of the tagger, such as "auto" for BIO.
-        options: options that are called otherwise here, as a dict: ``{"decoder": ...}`` is the decoder used in training.
+        options: others as a dict; ``{"decoder": ...}`` is the decoder used in training.
 
     Attributes:
         classes_: the labels of positions.
@@ -51,26 +51,25 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]  # sklearn has no typ
     """
 
     @lists_options("recipe")
-    def __init__(  # type: ignore[misc]  # the decoder is that of the tagger
+    def __init__(
         self,
         algorithm: str = "crf",
         *,
         constraints: Any = None,
-        decoder: str = "auto",
         options: Optional[Dict[str, Any]] = None,
         **others: Unpack[RecipeOptions],
     ) -> None:
         for name in others:
             if name not in _DEFAULTS:
                 raise TypeError(f"SequenceTagger() has no option {name!r}; it has: {', '.join(_DEFAULTS)}")
-        own = {"algorithm": algorithm, "constraints": constraints, "decoder": decoder, "options": options}
+        own = {"algorithm": algorithm, "constraints": constraints, "options": options}
         for name, value in {**_DEFAULTS, **others, **own}.items():
             setattr(self, name, value)
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> "SequenceTagger":
         """Learns from sequences and their labels; with held-out data, keeps the model that does best on it."""
         X, y = list(X), [_as_list(labels) for labels in y]
-        options = {name: getattr(self, name) for name in _DEFAULTS}
+        options = {name: getattr(self, name) for name in _DEFAULTS if name != "decoder"}
         if options["features"] is None:
             first = next((token for tokens in X for token in tokens), None)
             if first is not None and not isinstance(first, (str, dict)):

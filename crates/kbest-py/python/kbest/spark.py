@@ -199,7 +199,6 @@ def _tag_all(wanted: _Wanted, batches: Iterable[Any]) -> Iterator[Any]:
         yield tag_batch(tagger, batch, wanted)
 
 
-@lists_options("tagger")
 def tag(
     df: Any,
     model: _Model,
@@ -220,7 +219,7 @@ def tag(
         tokens: the column of tokens; a list of names for models of several columns.
         k: how many label sequences.
         marginals: add a column ``confidences``: the probability of each label.
-        constraints: as for :meth:`kbest.Tagger.load`.
+        constraints, options: as for :meth:`kbest.Tagger.load`; ``kbest.options("tagger")`` lists them.
         longest: rows with more tokens are not tagged.
         threads: of one task; Spark itself runs a task per core.
 
@@ -262,7 +261,6 @@ def _count_all(sent: _Sent, tokens: Sequence[str], labels: str, batches: Iterabl
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array([counted.counts()], pyarrow.binary())], ["counts"])
 
 
-@lists_options("tagger")
 def evaluate(
     df: Any,
     model: _Model,
@@ -273,7 +271,8 @@ def evaluate(
 ) -> Evaluation:
     """How good the labels of a model are: the figures of ``kbest evaluate``, counted where the rows are.
 
-    Counts are whole numbers, so the figures are those of one machine. Every row must have tokens and as many labels.
+    Counts are whole numbers, so the figures are those of one machine. Every row must have tokens and as many labels. Constraints
+    and other options are as for :func:`tag`.
     """
     columns = columns_of("tokens", tokens)
     _check(df, [*columns, *columns_of("labels", labels)])

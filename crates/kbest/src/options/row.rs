@@ -65,17 +65,18 @@ impl<O> Row<O> {
         (self.get)(options)
     }
 
-    /// Gives it a value. Ranges are left to [`Row::check`].
+    /// Gives it a value. Ranges are left to [`Row::check`]. No names at all are the name `none`.
     ///
     /// # Errors
     /// [`Error::Argument`] for a value of another kind.
     pub fn set(&self, options: &mut O, value: Value) -> Result<()> {
         let got = value.to_string();
-        let known = match (self.kind, &value) {
-            (Kind::Name(names), Value::Text(name)) => names().contains(&name.as_str()),
-            _ => true,
+        let value = match (self.kind, value) {
+            (Kind::Name(names), Value::Text(name)) if !names().contains(&name.as_str()) => None,
+            (Kind::Names, Value::Texts(names)) if names.is_empty() => Some(Value::Texts(vec!["none".into()])),
+            (_, value) => Some(value),
         };
-        let set = known.then(|| (self.set)(options, value)).flatten();
+        let set = value.and_then(|value| (self.set)(options, value));
         set.ok_or_else(|| Error::argument(self.name, self.kind.expected(), got))
     }
 
@@ -88,20 +89,26 @@ impl<O> Row<O> {
         };
         (!idle).then_some(value)
     }
-
-    /// The option as it can be typed again: nothing if it was not given, several arguments if it was repeated.
-    pub fn as_typed(&self, options: &O) -> Vec<String> {
-        let name = self.name.replace('_', "-");
-        match (self.kind, self.given(options)) {
-            (_, None) => vec![],
-            (Kind::Flag, _) => vec![format!("--{name}")],
-            (Kind::Names, Some(value)) => vec![format!("--{name} {value}")],
-            (_, Some(value)) => value.parts().iter().map(|part| format!("--{name} {part}")).collect(),
-        }
-    }
 }
 
 impl<O: Options> Row<O> {
+    /// The option as it can be typed again: nothing if it is as it was from the start, several arguments if it was repeated.
+    pub fn as_typed(&self, options: &O) -> Vec<String> {
+        let name = self.name.replace('_', "-");
+        let value = match self.get(options) {
+            Some(Value::Flag(true)) => return vec![format!("--{name}")],
+            None | Some(Value::Flag(false)) => return vec![],
+            untouched if self.given(options).is_none() && untouched == self.get(&O::default()) => {
+                return vec![];
+            }
+            Some(value) => value,
+        };
+        match self.kind {
+            Kind::Names => vec![format!("--{name} {value}")],
+            _ => value.parts().iter().map(|part| format!("--{name} {part}")).collect(),
+        }
+    }
+
     /// With what it has an effect, in words: the values that the first of its [needs](Row::needs) allows, then the other options
     /// with theirs. `spell` spells their names.
     pub fn owners(&self, spell: impl Fn(&str) -> String) -> String {

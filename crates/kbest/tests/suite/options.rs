@@ -123,8 +123,8 @@ fn options_can_be_typed_again() {
         course
     );
     assert_ne!(Recipe { c2: Some(0.2), ..recipe }.depends_on(), course);
-    let perceptron = Recipe { runs: Some(1), ..Recipe::default() };
-    assert_eq!(perceptron.as_typed(), "--algorithm averaged --seed 1");
+    let perceptron = Recipe { runs: Some(1), min_frequency: 1, ..Recipe::default() };
+    assert_eq!(perceptron.as_typed(), "--algorithm averaged --seed 1 --runs 1");
     assert_ne!(Recipe { seed: 2, ..perceptron.clone() }.depends_on(), perceptron.depends_on());
 }
 

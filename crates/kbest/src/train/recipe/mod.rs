@@ -144,8 +144,8 @@ impl Recipe {
         }
     }
 
-    /// The algorithm, and the options that were given, as users type them; of files only the names. What has no effect on the
-    /// model is left out.
+    /// The algorithm, and the options that were given, as users type them; of files only the names. A seed or a number of threads
+    /// that the model does not depend on is left out.
     pub fn as_typed(&self) -> String {
         let is_idle = |name: &str| match name {
             "seed" => self.algorithm == Algorithm::Hmm || self.is_batch(),

@@ -40,7 +40,8 @@ options! {
         algorithm: Algorithm => { heading: TRAINING, placeholder: "NAME", }
         /// Seed for the order of sequences; for baum-welch, of the random start.
         seed: u64 = 1 => { heading: TRAINING, placeholder: "N", }
-        /// Number of threads. Perceptrons train separately on each and are averaged after each pass.
+        /// Number of threads. Perceptrons train separately on each and are averaged after each pass, which gives another model;
+        /// a CRF does not depend on it.
         threads: Option<usize> => {
             heading: TRAINING, placeholder: "N", range: Within(1.0, MOST_THREADS as f64),
             default: "1; crf and semi-crf: all cores",
