@@ -71,6 +71,12 @@ def test_what_is_none_is_not_given():
     assert again.to_bytes() == kbest.train(X, Y).to_bytes()
 
 
+def test_an_empty_list_of_names_is_none():
+    data = [["Ada", "Lovelace", "met"]] * 3, [["B-PER", "I-PER", "O"]] * 3
+    train = lambda **options: kbest.train(*data, algorithm="semi", epochs=2, **options)  # noqa: E731
+    assert train(segment_features=[]).to_bytes() == train(segment_features=["none"]).to_bytes() != train().to_bytes()
+
+
 def test_options_of_taggers(tmp_path):
     tagger = kbest.train(X, Y, tag_decoder="viterbi")
     assert tagger.decoder == "viterbi" and pickle.loads(pickle.dumps(tagger)).decoder == "viterbi"

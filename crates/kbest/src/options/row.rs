@@ -65,17 +65,18 @@ impl<O> Row<O> {
         (self.get)(options)
     }
 
-    /// Gives it a value. Ranges are left to [`Row::check`].
+    /// Gives it a value. Ranges are left to [`Row::check`]. No names at all are the name `none`.
     ///
     /// # Errors
     /// [`Error::Argument`] for a value of another kind.
     pub fn set(&self, options: &mut O, value: Value) -> Result<()> {
         let got = value.to_string();
-        let known = match (self.kind, &value) {
-            (Kind::Name(names), Value::Text(name)) => names().contains(&name.as_str()),
-            _ => true,
+        let value = match (self.kind, value) {
+            (Kind::Name(names), Value::Text(name)) if !names().contains(&name.as_str()) => None,
+            (Kind::Names, Value::Texts(names)) if names.is_empty() => Some(Value::Texts(vec!["none".into()])),
+            (_, value) => Some(value),
         };
-        let set = known.then(|| (self.set)(options, value)).flatten();
+        let set = value.and_then(|value| (self.set)(options, value));
         set.ok_or_else(|| Error::argument(self.name, self.kind.expected(), got))
     }
 
