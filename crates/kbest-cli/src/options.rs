@@ -91,13 +91,13 @@ fn given<O>(row: &Row<O>, matches: &ArgMatches) -> Option<Value> {
     if let Kind::Flag = row.kind {
         return matches.get_flag(row.name).then_some(Value::Flag(true));
     }
-    let values = matches.get_many::<Value>(row.name)?.cloned();
+    let mut values = matches.get_many::<Value>(row.name)?.cloned();
     Some(match row.kind {
         Kind::Names | Kind::Texts => Value::Texts(values.map(|value| value.to_string()).collect()),
         Kind::Files => Value::Files(
             values.flat_map(|value| if let Value::Files(files) = value { files } else { vec![] }).collect(),
         ),
-        _ => values.last()?,
+        _ => values.next_back()?,
     })
 }
 

@@ -211,6 +211,13 @@ impl PartialEq for FeatureBuffer {
     }
 }
 
+impl kbest_core::segment::TokenFeatures for FeatureBuffer {
+    #[inline]
+    fn of_token(&self, t: usize) -> &[u32] {
+        self.nodes(t)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,12 +242,5 @@ mod tests {
             assert_eq!(buffer.edges(t).len(), t.min(1));
         }
         assert_eq!((buffer.len(), buffer.nodes(3).len(), buffer.edges(3)), (4, 0, &[0][..]));
-    }
-}
-
-impl kbest_core::segment::TokenFeatures for FeatureBuffer {
-    #[inline]
-    fn of_token(&self, t: usize) -> &[u32] {
-        self.nodes(t)
     }
 }

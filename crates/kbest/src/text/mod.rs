@@ -38,16 +38,16 @@ mod jsonl;
 mod lines;
 mod options;
 mod plain;
+mod raw;
 mod reader;
-mod text;
 mod text_format;
 mod writer;
 
 pub use conllu::{Field, LabelExpression};
 pub use options::FormatOptions;
 pub use plain::Separator;
+pub use raw::tokenize;
 pub use reader::{Reader, ReaderOptions};
-pub use text::tokenize;
 pub use text_format::TextFormat;
 pub use writer::{Answer, Candidate, Writer, WriterOptions};
 

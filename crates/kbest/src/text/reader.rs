@@ -6,7 +6,7 @@ use super::items::ItemsReader;
 use super::jsonl::JsonlReader;
 use super::lines::Lines;
 use super::plain::PlainReader;
-use super::text::TextReader;
+use super::raw::TextReader;
 use super::{Field, Format, Separator, TextFormat};
 use crate::sequence::Sequence;
 use kbest_core::{Error, Result};
