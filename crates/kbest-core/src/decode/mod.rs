@@ -256,7 +256,7 @@ pub trait Decode: shell::Sealed {
     /// Whether it can find `k` best paths (`k >= 1`).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the reason and a list of the decoders that can.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) with the reason and a list of the decoders that can.
     fn supports(&self, k: usize) -> Result<()> {
         supports(self.entry(), Lattices::Positions, k)
     }
@@ -264,7 +264,7 @@ pub trait Decode: shell::Sealed {
     /// Finds the `k` best paths, or fewer if there are not that many legal ones; reuses the memory of `out`.
     ///
     /// # Errors
-    /// [`Error::Argument`] for `k = 0`, [`Error::Unsupported`], [`Error::NoPath`].
+    /// [`Error::Argument`](crate::Error::Argument) for `k = 0`, [`Error::Unsupported`](crate::Error::Unsupported), [`Error::NoPath`](crate::Error::NoPath).
     fn decode_into<S: Float>(
         &self,
         lattice: &Lattice<'_, S>,
@@ -278,7 +278,7 @@ pub trait Decode: shell::Sealed {
     /// The best path.
     ///
     /// # Errors
-    /// [`Error::NoPath`].
+    /// [`Error::NoPath`](crate::Error::NoPath).
     fn decode<S: Float>(&self, lattice: &Lattice<'_, S>, scratch: &mut Scratch<S>) -> Result<Decoded<S>> {
         self.decode_kbest(lattice, 1, scratch)
     }
