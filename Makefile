@@ -83,7 +83,7 @@ soak:
 # The flags of nightly that libFuzzer needs, on the stable compiler.
 fuzz:
 	$(CARGO) test -p kbest --test suite write_seeds -- --ignored
-	$(CARGO) test -p kbest-cli --test fuzz_arrays write_seeds -- --ignored
+	$(CARGO) test -p kbest-cli --test program write_seeds -- --ignored
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target; \
 		(cd fuzz && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . -s $(FUZZ_SANITIZER) $$target -- \

@@ -64,8 +64,6 @@ pub(crate) struct Memory<S: Float> {
 }
 
 impl Algorithm for Astar {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn with_option(self, option: &str) -> Result<Self> {
         Ok(Astar { heuristic: option.parse()? })
     }

@@ -96,8 +96,6 @@ struct Opening<S> {
 }
 
 impl Algorithm for CarpeDiem {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn with_option(self, option: &str) -> Result<Self> {
         let known = CarpeDiemBound::NAMES.iter().find(|(name, _)| *name == option);
         known.map(|&(_, bound)| CarpeDiem { bound }).ok_or_else(|| Error::UnknownName {

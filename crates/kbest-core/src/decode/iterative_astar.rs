@@ -60,8 +60,6 @@ pub(crate) struct Memory<S: Float> {
 }
 
 impl Algorithm for IterativeAstar {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, scratch, tally, out, .. } = job;
         let memory = &mut scratch.iterative_astar;

@@ -45,8 +45,6 @@ pub(crate) struct Memory<S: Float> {
 }
 
 impl Algorithm for IterativeViterbiAstar {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.iterative_viterbi_astar;

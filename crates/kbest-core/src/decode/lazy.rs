@@ -117,7 +117,10 @@ impl<'l, S: Float, L: Borrow<Lattice<'l, S>>> KbestIter<'l, S, L> {
 }
 
 precompiled!(Opening<'a>: (&'a Lattice<'a, S>, f64, usize, &'a mut Scratch<S>) => Space, open);
-precompiled!(Stepping<'a>: (&'a Lattice<'a, S>, Space, &'a mut Scratch<S>) => Option<(Path<S>, Place)>, step);
+precompiled!(
+    Stepping<'a>: (&'a Lattice<'a, S>, Space, &'a mut Scratch<S>) => Option<(Path<S>, Place)>,
+    step
+);
 
 fn open<S: Float>(
     (lattice, margin, given, scratch): (&Lattice<'_, S>, f64, usize, &mut Scratch<S>),

@@ -83,8 +83,6 @@ impl<S: Float> Prefix<S> {
 }
 
 impl Algorithm for PrefixBeam {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn with_option(self, option: &str) -> Result<Self> {
         let width = option.parse().ok().filter(|&width| width > 0);
         let width = width.ok_or_else(|| Error::argument("beam width", "a number, at least 1", option))?;

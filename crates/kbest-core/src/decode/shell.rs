@@ -6,8 +6,8 @@
 //! however a search ends, with paths, an error or a `?` in the middle, its work is reported. A decoder that hands its
 //! [`Job`] to another (`auto` to its engines) adds to the same counts. **Sealed.** The trait is private to the crate: a
 //! search is only ever called with arguments that [`start`] has checked. **Copies.** Each loop is compiled for both types of
-//! scores, in this crate alone ([`precompiled`]), and for the shapes of edges whose time matters. Whatever counts, and what
-//! [`Algorithm::FOR_EACH_SHAPE`] leaves out, asks [`AnyEdges`].
+//! scores, in this crate alone ([`precompiled`]), for a matrix, for a list, and for [`AnyEdges`]: other shapes, and whatever
+//! counts.
 
 use super::counters::{Tally, Uncounted, Work};
 use super::gather::{AnyEdges, GatherEdges};
@@ -41,10 +41,6 @@ impl<'l, S: Float, E, T> Job<'_, 'l, S, E, T> {
 
 /// The search of a decoder, and the option that users can type, if it has one.
 pub(crate) trait Algorithm: Decode + Clone + Into<Decoder> {
-    /// Whether the search is compiled for each shape of edges. Where it is not, only edges that are one matrix or one list
-    /// have a copy of their own.
-    const FOR_EACH_SHAPE: bool = true;
-
     /// Pushes the requested paths, or as many as exist.
     ///
     /// # Errors
@@ -149,17 +145,14 @@ pub(super) fn start<S: Float>(decoder: &impl Algorithm, call: Call<'_, S>) -> Re
 }
 
 /// Searches with the edges as their own type.
-fn search<S: Float, D: Algorithm>(
-    decoder: &D,
+fn search<S: Float>(
+    decoder: &impl Algorithm,
     lattice: &Lattice<'_, S>,
     k: usize,
     scratch: &mut Scratch<S>,
     out: &mut Decoded<S>,
 ) -> Result<()> {
     let tally = &mut Uncounted;
-    if D::FOR_EACH_SHAPE {
-        return with_edges!(lattice, |edges| decoder.search(Job { lattice, edges, k, scratch, tally, out }));
-    }
     match lattice.edges().shape() {
         Shape::Dense(edges) => decoder.search(Job { lattice, edges, k, scratch, tally, out }),
         Shape::Sparse(edges) => decoder.search(Job { lattice, edges, k, scratch, tally, out }),

@@ -60,8 +60,6 @@ pub(crate) struct Memory<S: Float> {
 }
 
 impl Algorithm for Staggered {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, scratch, tally, out, .. } = job;
         staggered(lattice, edges, self.expansion, &mut scratch.staggered, tally, out)

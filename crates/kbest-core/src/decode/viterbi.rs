@@ -31,8 +31,6 @@ pub(crate) struct Memory<S> {
 }
 
 impl Algorithm for Viterbi {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         match k {

@@ -69,8 +69,6 @@ struct Branch {
 }
 
 impl Algorithm for ViterbiAstar {
-    const FOR_EACH_SHAPE: bool = false;
-
     fn search<S: Float, E: GatherEdges<S>, T: Tally>(&self, job: Job<'_, '_, S, E, T>) -> Result<()> {
         let Job { lattice, edges, k, scratch, tally, out } = job;
         let memory = &mut scratch.viterbi_astar;

@@ -1,9 +1,6 @@
 //! `evaluate`: errors in context, figures by column and feature, files compared in every format, spans, `-o`.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::Workshop;
+use crate::common::Workshop;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {

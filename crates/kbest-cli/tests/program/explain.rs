@@ -1,10 +1,7 @@
 //! `kbest explain`: the same answers as `decode` and `tag`, terms that add up for every kind of model, text that stays text.
 //! What the pages show is tested in a browser (`scripts/test_pages.sh`).
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{kbest, small};
+use crate::common::{kbest, small};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,6 @@
 //! Text in, labels out: train, tag and evaluate, as a user runs them.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,9 +1,6 @@
 //! What goes in: features that add up, plain text, conversations through pipes; and what training and `inspect` say of it.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,10 +1,6 @@
 //! `convert` and `inspect`: models of other programs, written here, and kbest models.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
-#![allow(clippy::print_stdout)] // reports which tests did not run
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,6 @@
 //! Lattices of segments on the command line: answers, batches, k best, refusals, generated files, measurements.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{Npz, kbest};
+use crate::common::{Npz, kbest};
 use kbest::decode::{Lattices, catalogue};
 use serde_json::{Value, json};
 
@@ -139,7 +136,7 @@ fn bad_arrays_and_options_are_refused() {
     refused(&small(), &["--decoder", "semi-astar", "--heuristic", "m3"], "admissible");
     refused(&small(), &["--decoder", "semi-viterbi", "--width", "3"], "width");
     refused(&small(), &["--decoder", "semi-viterbi", "-k", "0"], "-k");
-    refused(&common::small(), &["--decoder", "semi-viterbi"], "duration");
+    refused(&crate::common::small(), &["--decoder", "semi-viterbi"], "duration");
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Weights between parts of neighbouring labels on the command line: training, tagging, inspecting, converting, refusals.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::fmt::Write;
 
 fn run(arguments: &[&str]) -> (i32, String, String) {

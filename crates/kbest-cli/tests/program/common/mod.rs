@@ -1,5 +1,5 @@
 //! Writes `.npz` files, good and bad, and runs the binary.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)] // each test file uses its part; tests may panic
+#![allow(unreachable_pub)] // a module of tests
 
 use assert_cmd::Command;
 use std::io::{Cursor, Write};

@@ -1,9 +1,6 @@
 //! Every training algorithm and feature set, crossed with every option of `kbest tag`, as a user types them.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,9 +1,6 @@
 //! What docs/text.md says of "every command" is true; shells and `man` know all commands; help is not ragged.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{Workshop, kbest};
+use crate::common::{Workshop, kbest};
 
 const DATA: &str = "the\tD\nold\tA\nman\tN\n\nthe\tD\nboats\tN\n\n";
 

@@ -1,8 +1,6 @@
 //! The commands of the documentation run: each recipe of the cookbook, and the page on scores of networks.
-#![cfg(unix)] // they are written for a shell
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
+#![cfg(unix)] // they are written for a shell
 
 use std::path::Path;
 use std::process::Command;

@@ -1,9 +1,6 @@
 //! Hostile input: whatever the bytes, exit code 2, one message on stderr, nothing on stdout, no panic, little memory.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{Npz, decode_bytes, f32s, npy, npy_with_header, small};
+use crate::common::{Npz, decode_bytes, f32s, npy, npy_with_header, small};
 
 /// Refused with a message that mentions `word`.
 fn refused(bytes: &[u8], word: &str) {

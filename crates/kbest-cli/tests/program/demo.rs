@@ -1,9 +1,6 @@
 //! The demo and the stages of tagging.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,6 @@
 //! The remaining commands: catalogue, generation, measurement, demo, help.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{best_paths, kbest, small};
+use crate::common::{best_paths, kbest, small};
 use kbest::decode::{Answers, CATALOGUE, Entry, Lattices, catalogue};
 use serde_json::Value;
 

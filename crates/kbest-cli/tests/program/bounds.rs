@@ -1,9 +1,6 @@
 //! Learned bounds on the command line: train, learn the bound, tag, and check the promise; refusals.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

@@ -1,9 +1,6 @@
 //! Kernels on the command line: real-valued tokens from training to tagging, and options that make no sense.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::fmt::Write;
 use std::process::Output;
 

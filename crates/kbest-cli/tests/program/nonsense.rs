@@ -1,9 +1,6 @@
 //! No silent nonsense: what cannot be meant is refused, what looks wrong gets a warning, and both say what to do.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::Workshop;
+use crate::common::Workshop;
 
 const TRAIN: &str = "the\tD\nold\tA\nman\tN\n\nthe\tD\nboats\tN\nsail\tV\n\nold\tA\nboats\tN\n\n";
 

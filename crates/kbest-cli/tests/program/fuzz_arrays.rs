@@ -1,9 +1,6 @@
 //! Mutations of lattices in files of arrays, and past finds: answers or errors, never a panic. The fuzzer itself is in `fuzz/`.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::{Npz, f32s, kbest, npy, safetensors_with_header};
+use crate::common::{Npz, f32s, kbest, npy, safetensors_with_header};
 use std::path::{Path, PathBuf};
 
 fn fuzz_folder() -> PathBuf {

@@ -1,9 +1,6 @@
 //! `kbest decode`: every key, shape and type; lines, exit codes, files.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{Npz, best_paths, decode_bytes, f32s, f64s, kbest, npy, safetensors_with_header, small};
+use crate::common::{Npz, best_paths, decode_bytes, f32s, f64s, kbest, npy, safetensors_with_header, small};
 use std::io::Read;
 use std::process::{Command, Stdio};
 

@@ -2,11 +2,8 @@
 //!
 //! `NAME.kbest` was written by the version of the folder's name; `NAME.tagged` is what that version made of `NAME.input`, with the
 //! two best answers and their scores. Files are added when a version of the format is released, and never changed.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::path::{Path, PathBuf};
 
 fn files(folder: &Path) -> Vec<PathBuf> {

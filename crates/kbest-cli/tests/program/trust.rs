@@ -1,9 +1,6 @@
 //! Nothing overwritten, nothing left behind, limits with clear errors, and errors in their place.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

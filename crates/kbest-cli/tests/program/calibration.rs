@@ -1,9 +1,6 @@
 //! Probabilities that mean what they say: `calibrate`, `train --calibrate`, and everything that writes probabilities.
-#![allow(missing_docs, clippy::unwrap_used)] // tests may panic
 
-mod common;
-
-use common::{Npz, Workshop, kbest, small};
+use crate::common::{Npz, Workshop, kbest, small};
 use serde_json::Value;
 
 /// A corpus in three parts: for training, for calibration, and for measuring.

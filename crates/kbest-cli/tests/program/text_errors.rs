@@ -1,9 +1,6 @@
 //! User errors and their messages: file, line, expected, got; exit code 2 (or 1 if a check failed).
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use std::fs;
 use std::path::Path;
 

@@ -1,9 +1,6 @@
 //! Models of segments from the command line: train, tag, evaluate, inspect, and every option crossed; errors.
-#![allow(clippy::unwrap_used)] // in the helpers of tests too
 
-mod common;
-
-use common::kbest;
+use crate::common::kbest;
 use serde_json::Value;
 use std::path::Path;
 
