@@ -19,7 +19,7 @@ FEATURES = mmap gzip json safetensors bounds
 # Interpreter for the tests of the Python package, 3.9 or newer.
 PYTHON ?= python3
 
-.PHONY: all test test-pages test-python test-python-peers test-torch test-cluster package lint soak fuzz torture check-deep check-deps bench demo clean help
+.PHONY: all test test-pages test-python test-python-peers test-torch test-cluster package lint soak fuzz torture check-targets check-deep check-deps bench demo clean help
 
 all: lint test
 
@@ -35,6 +35,7 @@ help:
 	@echo "make soak    send KBEST_SOAK=$(KBEST_SOAK) random lattices through every exact decoder, at every vector LEVELS=$(LEVELS)"
 	@echo "make fuzz    run each of FUZZ_TARGETS for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs cargo-fuzz)"
 	@echo "make torture kill, fill and disturb the command line KILLS=$(KILLS) times"
+	@echo "make check-targets  the library compiled for wasm32, 32 bits and big-endian numbers (rustup fetches what they need)"
 	@echo "make check-deep  Miri, AddressSanitizer, NEON under qemu: DEEP=\"miri asan neon\""
 	@echo "make check-deps  licences, sources and advisories of dependencies (cargo-deny); a build with the oldest versions allowed"
 	@echo "make bench   run every decoder on LATTICES=$(LATTICES)/*.npz (generated if absent); reports in $(RESULTS)/"
@@ -92,6 +93,9 @@ fuzz:
 torture:
 	$(CARGO) build --release -p kbest-cli
 	scripts/torture.py --kills $(KILLS)
+
+check-targets:
+	CARGO="$(CARGO)" scripts/check_targets.sh
 
 check-deep:
 	CARGO="$(CARGO)" scripts/check_deep.sh

@@ -14,12 +14,12 @@
 //! inequality then has a handful of coefficients. (The paper has a variable for each position and sums them in each
 //! inequality; sums that build on each other are sparser still.) **Path only (4.2).** Just the inequalities of best segmentations.
 
+use super::clock::Clock;
 use super::observe::Inequality;
 use super::programme::{Programme, Row};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
 use std::collections::HashMap;
-use std::time::Instant;
 
 /// The norm that keeps weights small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,7 +98,7 @@ pub(super) struct FitOptions<'a> {
 
 /// The weights, and how large the programme was.
 pub(super) fn fit(examples: &[Example], options: &FitOptions<'_>) -> Result<(Vec<(Weight, f64)>, FitSize)> {
-    let started = Instant::now();
+    let mut clock = Clock::start();
     let targets = || examples.iter().flat_map(|example| &example.inequalities).map(|one| one.target);
     let count = targets().count();
     // The solver likes numbers near 1. The programme with all targets divided by a number has the solution divided by it,
@@ -124,7 +124,7 @@ pub(super) fn fit(examples: &[Example], options: &FitOptions<'_>) -> Result<(Vec
     let differences = differences.iter().map(|&variable: &usize| values[variable]);
     size.broken = differences.clone().filter(|&d| d > most + 1e-4).count();
     size.inexactness = scale * differences.map(f64::abs).sum::<f64>() / count.max(1) as f64;
-    (size.iterations, size.seconds) = (iterations, started.elapsed().as_secs_f64());
+    (size.iterations, size.seconds) = (iterations, clock.seconds());
     let weights = builder.order.iter().map(|&(weight, variables)| {
         let value = match variables {
             Variables::One(variable) => values[variable],

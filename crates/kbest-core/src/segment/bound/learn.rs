@@ -4,6 +4,7 @@
 //! **Cost.** Each sequence is decoded once or twice, by the exact search; trees and programme take seconds to minutes. Memory: the features
 //! of the sequences that are fitted on.
 
+use super::clock::Clock;
 use super::fit::{Example, FitOptions, FitSize, Norm, Weight, fit};
 use super::observe::{Guess, Inequality, on_all_paths, on_best_path};
 use super::{BoostedTrees, BoundMemory, BoundParts, LearnedBound, Promise, TokenFeatures};
@@ -144,17 +145,16 @@ pub fn learn_bound<S: Float>(
         return Err(Error::argument("sequences to learn a bound from", "at least 2", order.len()));
     }
     let fitted = order.split_off(measured);
-    let mut clock = std::time::Instant::now();
-    let mut seconds = || std::mem::replace(&mut clock, std::time::Instant::now()).elapsed().as_secs_f64();
+    let mut clock = Clock::start();
 
     let seen = decode_exactly(source, &fitted, progress)?;
     let mut report = BoundReport { fitted: seen.len(), ..BoundReport::default() };
     report.tokens = seen.iter().map(|one| one.tokens.len()).sum();
-    report.seconds[0] = seconds();
+    report.seconds[0] = clock.seconds();
 
     let vocabulary = Vocabulary::new(&seen, options);
     let trees = vocabulary.trees(&seen, options.trees, progress);
-    report.seconds[1] = seconds();
+    report.seconds[1] = clock.seconds();
 
     let guessing = vocabulary.bound(&trees, &[], Promise::default())?;
     let mut memory = BoundMemory::default();
@@ -190,11 +190,11 @@ pub fn learn_bound<S: Float>(
     drop(examples);
     let weights: Vec<_> = weights.into_iter().filter(|(_, value)| value.abs() > 1e-5).collect();
     (report.size, report.weights) = (size, weights.len());
-    report.seconds[2] = seconds();
+    report.seconds[2] = clock.seconds();
 
     let bound = vocabulary.bound(&trees, &weights, Promise::default())?;
     measure(source, &order, &bound, options.delta, &mut report, progress)?;
-    report.seconds[3] = seconds();
+    report.seconds[3] = clock.seconds();
     let bound = LearnedBound::new(BoundParts { promise: report.promise, ..bound.parts })?;
     Ok((bound, report))
 }

@@ -25,6 +25,8 @@
 //! Druck, Narasimhan and Viola, *Learning A\* underestimates: using inference to guide inference* (2007), sections 3 and 4.
 
 #[cfg(feature = "bounds")]
+mod clock;
+#[cfg(feature = "bounds")]
 mod fit;
 #[cfg(feature = "bounds")]
 mod grow;
