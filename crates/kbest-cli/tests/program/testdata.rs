@@ -1,15 +1,8 @@
 //! The engine-neutral corpus `testdata/lattices.json` through the command line: every decoder must find the best paths
 //! found by enumerating all paths. Scores are whole numbers, so sums are exact and ties are real.
 
-<<<<<<< HEAD:crates/kbest-cli/tests/testdata.rs
-mod common;
-
-use common::{Npz, kbest};
-use kbest::decode::{Answers, Lattices, catalogue};
-=======
 use crate::common::{Npz, kbest};
-use kbest::decode::{Answers, CATALOGUE};
->>>>>>> 3533c84 (Link the tests of the program once):crates/kbest-cli/tests/program/testdata.rs
+use kbest::decode::{Answers, Lattices, catalogue};
 use serde_json::Value;
 
 /// Numbers of any nesting; null is minus infinity.
