@@ -34,7 +34,7 @@ neon() {
         say "neon: NOT RUN (no qemu-aarch64 or aarch64-linux-gnu-gcc)"
         return
     fi
-    say "neon: kernels, one best, k best, segments under qemu"
+    say "neon: kernels and segments under qemu"
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
     $cargo test --target aarch64-unknown-linux-gnu -p kbest-core --lib -- simd:: || failed=1

@@ -40,6 +40,10 @@ pub(crate) fn batch_gradients<'py>(
     weights: Option<Vec<f64>>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let dimensions = edge.getattr("ndim").and_then(|n| n.extract::<usize>()).unwrap_or(2);
+    if dimensions != 2 {
+        return Err(error::shape(py, "edge", "shape (L, L)", format!("{dimensions} dimensions")));
+    }
     let given = Given {
         node,
         edge: Some(edge),

@@ -79,7 +79,7 @@ pub fn batch_sums<S: Float>(
     if wanted {
         sums.edge_gradient.resize(labels * labels, 0.0);
     }
-    let parts: Vec<_> = thread::scope(|scope| {
+    let mut parts: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> =
             shares.drain(1..).map(|share| scope.spawn(move || sum_share(lattices, share, wanted))).collect();
         let own = sum_share(lattices, shares.remove(0), wanted);
@@ -88,6 +88,10 @@ pub fn batch_sums<S: Float>(
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(others).collect()
     });
+    let failed = parts.iter().enumerate().filter_map(|(at, part)| Some((part.as_ref().err()?.0, at))).min();
+    if let Some((_, at)) = failed {
+        parts.swap_remove(at)?; // of the first sequence, whichever thread had it
+    }
     let mut all: Option<PairSums> = None;
     for part in parts {
         let (log_partitions, pairs) = part?;

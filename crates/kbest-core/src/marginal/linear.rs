@@ -119,7 +119,7 @@ impl<S: Float> Loop for Exponents<'_, S> {
     fn run(self) -> f64 {
         let mut widest = 0.0;
         for t in 0..self.scores.len() / self.labels {
-            // Plain loops: iterators may be compiled for the baseline (`kernel/compiled.rs`).
+            // Plain loops: iterators may be compiled for the baseline (`simd/compiled.rs`).
             let scores = &self.scores[t * self.labels..][..self.labels];
             let row = &mut self.to[t * self.stride..][..self.stride];
             let (numbers, padding) = row.split_at_mut(scores.len());

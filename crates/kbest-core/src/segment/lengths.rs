@@ -4,7 +4,7 @@
 //! peak[r][y] = max over s of (entered[s][y] - sum[s][y]) + duration[r - s][y]
 //! ```
 //!
-//! **How.** Labels go by eights, ends by eights (`kernel::convolve`). With bounds, whole blocks of starts are left out whose
+//! **How.** Labels go by eights, ends by eights (`simd::convolve`). With bounds, whole blocks of starts are left out whose
 //! best member, with the best duration it could have, is no better than what was found: rounding is monotone, so the bound
 //! needs no slack, and all forward scores stay exact. Where more than half would have to be done anyway, bounds rest for a
 //! while, so that trying them costs a few hundredths at most. **Flat tails.** If no length is too long, and from some length on all

@@ -168,7 +168,7 @@ pub(super) fn score_position<S: Float>(
     columns: &mut [S],
 ) {
     match features.values(t) {
-        // Plain loops: what a closure does may be compiled for the baseline (`kernel/compiled.rs`).
+        // Plain loops: what a closure does may be compiled for the baseline (`simd/compiled.rs`).
         None => {
             for &id in features.nodes(t) {
                 weights.add_nodes(id, S::from_f64(1.0), columns);
