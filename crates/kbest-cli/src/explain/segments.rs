@@ -1,4 +1,4 @@
-//! Explains a search over segments. Their decoders count, but keep no trace. Their decoders count, but keep no trace.
+//! Explains a search over segments. Their decoders count, but keep no trace.
 
 use super::positions::{EXPLAINED, entropy, no_path};
 use super::report::{Column, Path, Report, Search, Vertex, short};

@@ -86,6 +86,7 @@ macro_rules! options {
     }) => {
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq)]
+        #[allow(rustdoc::broken_intra_doc_links)] // what help says is no Markdown
         $visibility struct $owner {
             $($(#[doc = $help])+ pub $field: $kind,)+
         }
