@@ -19,7 +19,7 @@ maturin build --release --out "$wheels"
 pip install -q "$(echo "$wheels"/kbest-*.whl)[$extra]"
 
 cd crates/kbest-py/tests # away from the sources, so that the installed package is tested
-python -m pytest -q -c ../../../pyproject.toml --rootdir . .
+python -m pytest -q -c ../../../pyproject.toml --rootdir . --ignore neural . # make test-torch runs those
 python -m mypy --config-file ../../../pyproject.toml --strict typing/sample.py
 python -m mypy --config-file ../../../pyproject.toml --strict -p kbest
 python -m mypy.stubtest --mypy-config-file ../../../pyproject.toml --ignore-missing-stub --allowlist typing/unchecked.txt kbest
