@@ -67,7 +67,7 @@ def test_mistakes(options, kind, argument, message):
 def test_what_is_none_is_not_given():
     nothing = {name: None for name in names("train")}
     assert kbest.train(X, Y, **nothing).to_bytes() == kbest.train(X, Y).to_bytes()
-    again = kbest.train(X, Y, lexicon=None, dev_by="accuracy", runs=1, agreement="none")
+    again = kbest.train(X, Y, lexicon=None, dev_by="accuracy")
     assert again.to_bytes() == kbest.train(X, Y).to_bytes()
 
 
